@@ -1,0 +1,113 @@
+"""Checks on Polars expressions, made when a network is declared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+import polars.exceptions as pex
+
+from evenflow.operators.errors import DeclarationError, nearest
+from evenflow.operators.items import TUPLE_TIME
+from evenflow.operators.operator import Schema
+
+_ACROSS_ROWS = {"Agg", "Filter", "Gather", "Len", "Over", "Slice", "Sort", "SortBy", "Window", "Explode", "Rolling"}
+"""Nodes of an expression that look at more than one row or change how many there are."""
+
+
+def check_columns(operator: str, columns: Mapping[str, Any], schema: Schema) -> None:
+    """Raise if an expression reads a column that there is not."""
+    known = [TUPLE_TIME, *schema]
+    for expression in columns.values():
+        for name in expression.meta.root_names():
+            if name not in known:
+                raise DeclarationError(f"{operator}: there is no column {name!r}; {nearest(name, known)}")
+
+
+def check_row_by_row(operator: str, expression: pl.Expr) -> None:
+    """Raise unless each result depends on its own row alone: else the answer would vary with how input is cut."""
+    try:
+        tree = json.loads(expression.meta.serialize(format="json"))
+    except (pex.ComputeError, ValueError) as error:
+        raise DeclarationError(
+            f"{operator}: {expression} holds a Python function; use map_rows() or map_batches() for it"
+        ) from error
+    across = next((node for node in _nodes(tree) if node in _ACROSS_ROWS), None)
+    if across is None:
+        try:
+            if expression.meta.is_row_separable():
+                return
+        except pex.PolarsError:  # some expressions over list elements cannot be asked
+            return
+    raise DeclarationError(
+        f"{operator}: {expression} is not computed row by row, so its result would depend on how the input is cut "
+        f"into batches; use window(...).agg(...) or running(...).agg(...) for what spans rows"
+    )
+
+
+def _nodes(tree: Any) -> Iterator[str]:
+    """The names of an expression's nodes, leaving out what is evaluated within one list value."""
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, list):
+        for item in tree:
+            yield from _nodes(item)
+    elif isinstance(tree, dict):
+        for name, value in tree.items():
+            if name in ("Eval", "StructEval", "Literal", "Column"):
+                continue
+            yield name
+            if name in ("function", "dtype", "options"):
+                continue
+            yield from _nodes(value)
+
+
+def check_aggregate(operator: str, expression: pl.Expr) -> None:
+    """Raise if an aggregate would not give the same value each time it is asked."""
+    try:
+        text = expression.meta.serialize(format="json")
+    except (pex.ComputeError, ValueError) as error:
+        raise DeclarationError(
+            f"{operator} = {expression} holds a Python function; write an evenflow.Aggregate for it"
+        ) from error
+    if '"Random"' in text:
+        raise DeclarationError(f"{operator} = {expression} draws at random, so replicas would disagree")
+
+
+def result_types(operator: str, schema: Schema, columns: Mapping[str, pl.Expr]) -> dict[str, pl.DataType]:
+    """The types of row-by-row expressions over these attributes; raises where one cannot be computed."""
+    check_columns(operator, columns, schema)
+    for expression in columns.values():
+        check_row_by_row(operator, expression)
+    frame = pl.LazyFrame(schema={TUPLE_TIME: pl.Int64, **schema})
+    return _types(operator, columns, lambda named: frame.select(named))
+
+
+def aggregate_types(operator: str, schema: Schema, columns: Mapping[str, pl.Expr]) -> dict[str, pl.DataType]:
+    """The types of aggregate expressions, one value a group; Polars' own counts (UInt32) become Int64."""
+    check_columns(operator, columns, schema)
+    frame = pl.LazyFrame(schema={TUPLE_TIME: pl.Int64, **schema, ":group": pl.Int64})
+    types = _types(operator, columns, lambda named: frame.group_by(":group").agg(named).drop(":group"))
+    ungrouped = _types(operator, columns, lambda named: frame.select(named))
+    for name, expression in columns.items():
+        if types[name] == pl.List(ungrouped[name]):
+            raise DeclarationError(
+                f"{operator} = {expression} gives many values for a window; say which: ef.last(...), .sum(), …"
+            )
+        roots = [schema[root] for root in expression.meta.root_names() if root in schema]
+        if types[name] == pl.UInt32 and pl.UInt32 not in roots:
+            types[name] = pl.Int64()
+    return types
+
+
+def _types(operator: str, columns: Mapping[str, pl.Expr], select: Any) -> dict[str, pl.DataType]:
+    types: dict[str, pl.DataType] = {}
+    for name, expression in columns.items():
+        try:
+            types[name] = select(expression.alias(name)).collect_schema()[name]
+        except pex.PolarsError as error:
+            reason = str(error).splitlines()[0]
+            raise DeclarationError(f"{operator}: {name} = {expression} cannot be computed: {reason}") from error
+    return types

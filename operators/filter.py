@@ -1,0 +1,39 @@
+"""Filter: the rows for which an expression is true."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from evenflow.operators.errors import DeclarationError
+from evenflow.operators.expressions import result_types
+from evenflow.operators.kernel import keep
+from evenflow.operators.operator import NoState, Operator, Schema, Step
+
+
+class Filter(Operator[NoState]):
+    """Keeps the rows for which ``predicate`` is true; null counts as false.
+
+    >>> step = Filter(pl.col("a") > 1).step(NoState(), pl.DataFrame({"tuple_time": [1, 2], "a": [1, 2]}), upto=5)
+    >>> step.rows.rows(), step.boundary
+    ([(2, 2)], 5)
+    """
+
+    def __init__(self, predicate: pl.Expr) -> None:
+        self.predicate = predicate
+
+    def __repr__(self) -> str:
+        return f"filter({self.predicate})"
+
+    def schema(self, inputs: Schema) -> Schema:
+        (dtype,) = result_types("filter", inputs, {"predicate": self.predicate}).values()
+        if dtype != pl.Boolean:
+            raise DeclarationError(f"filter: {self.predicate} gives {dtype}, not a Boolean; compare it with something")
+        return inputs
+
+    def step(self, state: NoState, rows: pl.DataFrame, upto: int) -> Step[NoState]:
+        if not rows.height:
+            return Step(state, rows, upto)
+        mask = rows.select(self.predicate).to_series()
+        if len(mask) != rows.height:
+            mask = pl.repeat(mask[0], rows.height, dtype=pl.Boolean, eager=True)
+        return Step(state, rows if mask.all(ignore_nulls=False) else keep(rows, mask), upto)

@@ -1,0 +1,113 @@
+"""What one ``.agg(...)`` computes: the one place that knows how aggregation is made deterministic.
+
+Incremental aggregates are left folds over accumulators (:mod:`evenflow.operators.aggregates`). Any other Polars
+aggregate expression is evaluated once, when its window closes, over the window's rows in stream order: eagerly, in
+one chunk, in ``group_by`` with ``maintain_order``, without Polars' sorted flags and with its partitioned group-by
+switched off (``POLARS_NO_PARTITION``); what else was tried varies from run to run (docs/decisions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from evenflow.operators.aggregates import Aggregate
+from evenflow.operators.grouping import Groups
+from evenflow.operators.items import TUPLE_TIME
+from evenflow.operators.kernel import evaluate, take, without_flags
+from evenflow.operators.keys import canonical_floats
+
+
+def _is_plain(expression: pl.Expr) -> bool:
+    return expression.meta.is_column()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregation:
+    """Aggregates by name, over rows grouped by ``keys`` and whatever window a row belongs to."""
+
+    keys: tuple[str, ...]
+    incremental: Mapping[str, Aggregate]
+    closing: Mapping[str, pl.Expr]
+    names: tuple[str, ...]
+    extra: tuple[str, ...] = ()
+    """Further columns that the window itself needs of each row."""
+    plain: Mapping[str, str] = field(init=False)
+    raw_columns: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        plain = {n: a.value.meta.output_name() for n, a in self.incremental.items() if _is_plain(a.value)}
+        raw = dict.fromkeys((TUPLE_TIME, *self.extra, *self.keys))
+        for expression in self.closing.values():
+            raw |= dict.fromkeys(expression.meta.root_names())
+        object.__setattr__(self, "plain", plain)
+        object.__setattr__(self, "raw_columns", tuple(raw))
+
+    def raw(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """What the closing expressions need of the rows."""
+        return rows[list(self.raw_columns)]
+
+    def inputs(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """What the incremental aggregates need of the rows: time, keys and each aggregate's value."""
+        columns = {name: rows[name] for name in (TUPLE_TIME, *self.extra)}
+        columns |= {name: self._key(rows[name]) for name in self.keys}
+        for name, aggregate in self.incremental.items():
+            if name in self.plain:
+                columns.setdefault(self.plain[name], rows[self.plain[name]])
+            else:
+                columns[f":{name}"] = evaluate(rows, [aggregate.value])[0].alias(f":{name}")
+        return pl.DataFrame(list(columns.values()))
+
+    def _key(self, column: pl.Series) -> pl.Series:
+        return canonical_floats(column).cast(column.dtype) if column.dtype.is_float() else column
+
+    def lift(self, inputs: pl.DataFrame, window: Sequence[pl.Series]) -> pl.DataFrame:
+        """The rows' own accumulators, behind the window columns and the keys."""
+        fields = [
+            lifted.alias(column)
+            for name, aggregate in self.incremental.items()
+            for column, lifted in zip(
+                self.fields(name), aggregate.lift(inputs[self.plain.get(name, f":{name}")]), strict=True
+            )
+        ]
+        return pl.DataFrame([*window, *(inputs[key] for key in self.keys), *fields])
+
+    def fields(self, name: str) -> list[str]:
+        """The names of an aggregate's accumulator columns."""
+        return [f":{name}:{field}" for field in self.incremental[name].fields]
+
+    def fold(self, accumulators: pl.DataFrame, groups: Groups, by: Sequence[str]) -> pl.DataFrame:
+        """One accumulator a group, in the order of the groups; ``by`` columns are those of its first row."""
+        heads = take(accumulators[list(by)], groups.first()) if by else None
+        columns = heads.get_columns() if heads is not None else []
+        for name, aggregate in self.incremental.items():
+            names = self.fields(name)
+            folded = aggregate.fold([accumulators[column] for column in names], groups)
+            columns += [column.alias(label) for column, label in zip(folded, names, strict=True)]
+        return pl.DataFrame(columns)
+
+    def fold_by(self, accumulators: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """One accumulator for each value of the ``by`` columns, by first appearance."""
+        groups = Groups.by([accumulators[name] for name in by], accumulators.height)
+        return self.fold(accumulators, groups, by)
+
+    def final(self, accumulators: pl.DataFrame) -> list[pl.Series]:
+        """The incremental aggregates' results."""
+        return [
+            aggregate.final([accumulators[column] for column in self.fields(name)]).alias(name)
+            for name, aggregate in self.incremental.items()
+        ]
+
+    def close(self, raw: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """The closing expressions over the rows of finished windows, a row for each value of ``by``."""
+        keys = [pl.col(name) for name in by]
+        prepared = without_flags(raw.with_columns(self._key(raw[name]) for name in self.keys))
+        expressions = [expression.alias(f":{name}") for name, expression in self.closing.items()]
+        return prepared.group_by(keys, maintain_order=True).agg(expressions)
+
+    def ordered(self, columns: Sequence[pl.Series]) -> list[pl.Series]:
+        """The results in the order in which the user named them."""
+        by_name = {column.name: column for column in columns}
+        return [by_name[name] for name in self.names]

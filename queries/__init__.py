@@ -1,0 +1,1 @@
+"""Declaring: networks of streams and operators, their schemas, and where they run."""
