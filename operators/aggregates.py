@@ -29,7 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from evenflow.operators.errors import DeclarationError
-from evenflow.operators.grouping import Groups
+from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.keys import canonical_floats
 
@@ -63,6 +63,18 @@ class Aggregate(ABC):
     def final(self, fields: Fields) -> pl.Series:
         """The results of finished accumulators."""
 
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
+        """Fold new rows onto carried accumulators: those of groups 0, 1, …; row i goes to group ``codes[i]`` of ``n``.
+
+        It must give what ``fold`` gives over the carried ones and then the lifted rows; override it to be faster.
+        """
+        lifted = self.lift(values)
+        if not carried:
+            return self.fold(lifted, Groups(codes, n))
+        known = np.arange(len(carried[0]))
+        joined = [old.append(new).rechunk() for old, new in zip((f.clone() for f in carried), lifted, strict=True)]
+        return self.fold(joined, Groups(np.concatenate((known, codes)), n))
+
     def scan(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         """At every row the fold of its group so far. Only ``running`` needs it."""
         raise DeclarationError(f"{self!r} has no scan(), which running() needs: it gives the fold so far at each row")
@@ -71,6 +83,26 @@ class Aggregate(ABC):
 def _over_groups(fields: Fields, groups: Groups, *expressions: pl.Expr) -> list[pl.Series]:
     frame = pl.DataFrame([field.alias(str(i)) for i, field in enumerate(fields)] + [pl.Series("group", groups.codes)])
     return [frame.select(expression.over("group")).to_series() for expression in expressions]
+
+
+def _carried(field: pl.Series | None, n: int, dtype: Any) -> NDArray[Any]:
+    """Accumulators of ``n`` groups to add to: the carried ones first, the others still zero."""
+    total = np.zeros(n, dtype=dtype)
+    if field is not None:
+        total[: len(field)] = field.to_numpy()
+    return total
+
+
+def _add_count(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int) -> pl.Series:
+    counted = codes[values.is_not_null().to_numpy()] if values.null_count() else codes
+    return pl.Series(_carried(carried, n, np.int64) + np.bincount(counted, minlength=n))
+
+
+def _add_sum(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int) -> pl.Series:
+    numbers = _numbers(values)
+    total = _carried(carried, n, numbers.dtype)
+    np.add.at(total, codes, numbers)
+    return pl.Series(total)
 
 
 def _numbers(values: pl.Series) -> NDArray[Any]:
@@ -97,6 +129,9 @@ class Count(Aggregate):
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         return [pl.Series(groups.sum(fields[0].to_numpy()))]
 
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
+        return [_add_count(carried[0] if carried else None, values, codes, n)]
+
     def final(self, fields: Fields) -> pl.Series:
         return fields[0]
 
@@ -119,12 +154,17 @@ class Sum(Aggregate):
         raise DeclarationError(f"{self!r}: {value} values cannot be added up; cast them to a number first")
 
     def lift(self, values: pl.Series) -> list[pl.Series]:
-        target = self.dtype(values.dtype)
-        return [values.cast(target).fill_null(0) if target.is_numeric() else values.fill_null(0)]
+        numbers = values.cast(self.dtype(values.dtype))
+        return [numbers.fill_null(0) if numbers.null_count() else numbers]
 
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         total = fields[0]
-        return [pl.Series(groups.sum(_numbers(total.to_physical()))).cast(total.dtype)]
+        return [pl.Series(groups.sum(total.to_physical().to_numpy())).cast(total.dtype)]
+
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
+        dtype = self.dtype(values.dtype)
+        before = carried[0].to_physical() if carried else None
+        return [_add_sum(before, values.cast(dtype).to_physical(), codes, n).cast(dtype)]
 
     def final(self, fields: Fields) -> pl.Series:
         return canonical_floats(fields[0]) if fields[0].dtype.is_float() else fields[0]
@@ -144,10 +184,14 @@ class Mean(Aggregate):
         raise DeclarationError(f"{self!r}: {value} values have no mean; cast them to a number first")
 
     def lift(self, values: pl.Series) -> list[pl.Series]:
-        return [values.cast(pl.Float64).fill_null(0.0), *Count().lift(values)]
+        return [*Sum(self.value).lift(values.cast(pl.Float64)), *Count().lift(values)]
 
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         return [pl.Series(groups.sum(field.to_numpy())) for field in fields]
+
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
+        total, seen = carried if carried else (None, None)
+        return [_add_sum(total, values.cast(pl.Float64), codes, n), _add_count(seen, values, codes, n)]
 
     def final(self, fields: Fields) -> pl.Series:
         total, n = fields[0], fields[1]
@@ -217,7 +261,7 @@ class _Extreme(Aggregate):
         return value
 
     def lift(self, values: pl.Series) -> list[pl.Series]:
-        return [values + 0.0 if values.dtype.is_float() else values]
+        return [canonical_floats(values).cast(values.dtype) if values.dtype.is_float() else values]
 
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         values = fields[0]

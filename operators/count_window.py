@@ -13,7 +13,7 @@ from evenflow.operators.kernel import keep, stack, take
 from evenflow.operators.operator import Operator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.sums import Aggregation
-from evenflow.operators.window import WINDOW_END, WINDOW_START, window_rows
+from evenflow.operators.window import END, FIRST, window_rows
 
 SIZE = ":rows"
 
@@ -61,9 +61,9 @@ class CountAggregate(Operator[CountState]):
         accumulators, window, size = self._by_window(state, rows)
         full = size == self.n
         raw, closed_raw = self._split_raw(state, rows)
-        folded = self.aggregation.fold(accumulators, window, [WINDOW_START, *self.keys])
-        ends = accumulators[WINDOW_END][window.last()]
-        folded = folded.with_columns(ends.alias(WINDOW_END), pl.Series(SIZE, size))
+        folded = self.aggregation.fold(accumulators, window, [FIRST, *self.keys])
+        ends = accumulators[END][window.last()]
+        folded = folded.with_columns(ends.alias(END), pl.Series(SIZE, size))
         out = self._emit(folded, np.flatnonzero(full), window.last(), closed_raw)
         still = keep(folded, pl.Series(~full))
         return Step(CountState((still,) if still.height else (), raw), out, upto)
@@ -73,7 +73,7 @@ class CountAggregate(Operator[CountState]):
         inputs = self.aggregation.inputs(rows)
         stamps = inputs[TUPLE_TIME]
         ones = pl.Series(SIZE, np.ones(rows.height, dtype=np.int64))
-        lifted = self.aggregation.lift(inputs, [stamps.alias(WINDOW_START), stamps.alias(WINDOW_END), ones])
+        lifted = self.aggregation.lift(inputs, [stamps.alias(FIRST), stamps.alias(END), ones])
         carried = [segment.select(lifted.columns) for segment in state.open]
         accumulators = stack([*carried, lifted])
         sizes = accumulators[SIZE].to_numpy()

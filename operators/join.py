@@ -7,30 +7,34 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from evenflow.operators.errors import DeclarationError, nearest
 from evenflow.operators.expressions import result_types
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.join_index import (
-    HASH,
+    INDEX,
+    NOTHING,
     NUMBER,
-    Index,
+    Positions,
+    Side,
     expire,
     in_stream_order,
-    indexed,
     insert,
+    numbered,
     probe,
-    within_time,
+    sides,
 )
+from evenflow.operators.join_sweep import sweep
 from evenflow.operators.kernel import in_order, keep, stack, take, times
-from evenflow.operators.keys import KeyRange
+from evenflow.operators.keys import KeyRange, key_hash
 from evenflow.operators.operator import HeadOperator, Schema, Step
 from evenflow.operators.packing import Packed, Segments
-from evenflow.operators.segments import append
+from evenflow.operators.segments import append, count
 from evenflow.operators.times import FINAL, START, later
 
 MATCHED = ":matched"
+Found = tuple[Positions, Positions, Positions, Positions]
+"""Pairs: positions of left and right rows, the later row's place, the earlier row's number."""
 SUFFIX = "_right"
 
 
@@ -48,12 +52,14 @@ class JoinState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs:
-    """Matching rows, and the place of the later one among the step's rows of both sides."""
+    """Candidates: positions in a frame of left rows and in one of right rows, and their canonical order's key."""
 
     left: pl.DataFrame
     right: pl.DataFrame
-    later_place: Index
-    earlier_number: Index
+    left_at: Positions
+    right_at: Positions
+    later_place: Positions
+    earlier_number: Positions
 
 
 class Join(HeadOperator[JoinState]):
@@ -140,19 +146,16 @@ class Join(HeadOperator[JoinState]):
         right = _without_null_keys(right, self.right_on)
         if not (left.height or right.height or self.left_outer):
             return Step(self._passed(state, upto), self._empty, upto)
-        new_left = indexed(left, self.left_on, state.n_left)
-        new_right = indexed(right, self.right_on, state.n_right)
-        pairs = self._pairs(state, new_left, new_right)
-        joined, matched_numbers = self._joined(pairs)
+        joined, matched_numbers = self._joined(self._pairs(state, left, right))
         out = joined
         matched = state.matched
         if self.left_outer:
             matched = _with_numbers(matched, matched_numbers)
-            unmatched, matched = self._release(state, new_left, matched, upto)
+            unmatched, matched = self._release(state, numbered(left, state.n_left), matched, upto)
             out = in_order(stack([unmatched, joined]))
         new_state = JoinState(
-            self._keep(state.left, new_left, self._left_since(upto)),
-            self._keep(state.right, new_right, self._since(upto)),
+            self._keep(state.left, left, self.left_on, state.n_left, self._left_since(upto)),
+            self._keep(state.right, right, self.right_on, state.n_right, self._since(upto)),
             matched,
             state.n_left + left.height,
             state.n_right + right.height,
@@ -174,57 +177,78 @@ class Join(HeadOperator[JoinState]):
         left, right = expire(state.left, self._left_since(upto)), expire(state.right, self._since(upto))
         return JoinState(left, right, state.matched, state.n_left, state.n_right, upto)
 
-    def _keep(self, segments: Segments, new: pl.DataFrame, since: int) -> Segments:
+    def _keep(self, segments: Segments, new: pl.DataFrame, keys: tuple[str, ...], number: int, since: int) -> Segments:
+        """The segments that may still find partners, with the new rows among them."""
         segments = expire(segments, since)
-        still = times(new) >= since
-        useful = new if still.all() else keep(new, pl.Series(still))
-        if not useful.height:
-            return segments
-        return insert(segments, useful, None if self.within_us is None else self.within_us // 4)
+        first = int(np.searchsorted(times(new), since)) if since != START else 0
+        for side in sides(new.slice(first), keys, number + first):
+            segments = insert(segments, side.segment(), None if self.within_us is None else self.within_us // 4)
+        return segments
 
-    def _pairs(self, state: JoinState, left: pl.DataFrame, right: pl.DataFrame) -> _Pairs:
-        """All pairs whose later row is new. At equal times the right row counts as the later one."""
-        place_left, place_right = _places(left, right)
-        parts: list[_Pairs] = []
-        for segment in (*state.right, right):
-            at, found = self._search(segment, left, earlier_us=1)
-            if len(at):
-                parts.append(_Pairs(take(left, at), take(segment, found), place_left[at], _numbers(segment)[found]))
-        for segment in (*state.left, left):
-            at, found = self._search(segment, right, earlier_us=0)
-            if len(at):
-                parts.append(_Pairs(take(segment, found), take(right, at), place_right[at], _numbers(segment)[found]))
-        if not parts:
-            parts = [_Pairs(left.clear(), right.clear(), np.empty(0, np.int64), np.empty(0, np.int64))]
-        return _Pairs(
-            stack([part.left for part in parts]),
-            stack([part.right for part in parts]),
-            np.concatenate([part.later_place for part in parts]),
-            np.concatenate([part.earlier_number for part in parts]),
-        )
+    def _pairs(self, state: JoinState, left: pl.DataFrame, right: pl.DataFrame) -> _Pairs | None:
+        """All candidates whose later row is new. At equal times the right row counts as the later one."""
+        merged = _Merged.of(left, right)
+        lefts, rights = _Gathered(left, state.n_left), _Gathered(right, state.n_right)
+        found = [self._new_pairs(state, left, right, merged)]
+        for probes in self._probes(left, self.left_on, state.right, state.n_left):
+            for target in map(Side.of, state.right):
+                at, earlier = probe(target, probes, self.within_us, earlier_us=1)
+                place = merged.left_place[_numbers(probes.rows)[at] - state.n_left]
+                numbers = _numbers(target.rows)[earlier]
+                new_at = _numbers(probes.rows)[at] - state.n_left
+                found.append((new_at, rights.add(target, earlier), place, numbers))
+        for probes in self._probes(right, self.right_on, state.left, state.n_right):
+            for target in map(Side.of, state.left):
+                at, earlier = probe(target, probes, self.within_us, earlier_us=0)
+                new_at = _numbers(probes.rows)[at] - state.n_right
+                numbers = _numbers(target.rows)[earlier]
+                found.append((lefts.add(target, earlier), new_at, merged.right_place[new_at], numbers))
+        columns = [np.concatenate(part) for part in zip(*found, strict=True)]
+        return _Pairs(lefts.frame(), rights.frame(), *columns) if len(columns[0]) else None
 
-    def _search(self, segment: pl.DataFrame, probes: pl.DataFrame, earlier_us: int) -> tuple[Index, Index]:
-        """Positions of probes and of their earlier partners in a segment."""
-        if not (probes.height and segment.height):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        stamps = times(probes)
-        reach = stamps - self.within_us if self.within_us is not None else None
-        newest = int(times(segment).max())
-        if not within_time(segment, int(reach.min()) if reach is not None else None, int(stamps.max())):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        at = np.flatnonzero(reach <= newest) if reach is not None else np.arange(len(stamps))
-        chosen = probes if len(at) == probes.height else take(probes, at)
-        low = reach[at] if reach is not None else None
-        matches = probe(segment, chosen, low, stamps[at] - earlier_us)
-        return at[matches.probe], matches.found
+    def _probes(self, rows: pl.DataFrame, keys: tuple[str, ...], targets: Segments, number: int) -> list[Side]:
+        """New rows that may reach back into the kept segments: with a short band only the first of them."""
+        if not targets:
+            return []
+        newest = max(int(times(target).max()) for target in targets)
+        last = rows.height if self.within_us is None else np.searchsorted(times(rows), newest + self.within_us, "right")
+        return sides(rows.slice(0, int(last)), keys, number)
 
-    def _joined(self, pairs: _Pairs) -> tuple[pl.DataFrame, Index]:
+    def _new_pairs(self, state: JoinState, left: pl.DataFrame, right: pl.DataFrame, merged: _Merged) -> Found:
+        """Candidates that are both new."""
+        if not (left.height and right.height):
+            return NOTHING, NOTHING, NOTHING, NOTHING
+        hashes = np.concatenate((key_hash(left, self.left_on), key_hash(right, self.right_on)))
+        swept = sweep(hashes[merged.order], merged.stamps, merged.order < left.height, self.within_us)
+        if swept is None:
+            return self._searched_pairs(state, left, right, merged)
+        earlier, later_ = merged.order[swept[0]], merged.order[swept[1]]
+        left_at, right_at = np.minimum(earlier, later_), np.maximum(earlier, later_) - left.height
+        numbers = np.where(later_ < left.height, right_at + state.n_right, left_at + state.n_left)
+        return left_at, right_at, swept[1], numbers
+
+    def _searched_pairs(self, state: JoinState, left: pl.DataFrame, right: pl.DataFrame, merged: _Merged) -> Found:
+        """The same by searching for each row, where a row has many partners or a step spans a long time."""
+        lefts, rights = sides(left, self.left_on, 0), sides(right, self.right_on, 0)
+        found: list[Found] = [(NOTHING, NOTHING, NOTHING, NOTHING)]
+        for mine in lefts:
+            for theirs in rights:
+                at, earlier = probe(theirs, mine, self.within_us, earlier_us=1)
+                left_at, right_at = _numbers(mine.rows)[at], _numbers(theirs.rows)[earlier]
+                found.append((left_at, right_at, merged.left_place[left_at], right_at + state.n_right))
+                at, earlier = probe(mine, theirs, self.within_us, earlier_us=0)
+                left_at, right_at = _numbers(mine.rows)[earlier], _numbers(theirs.rows)[at]
+                found.append((left_at, right_at, merged.right_place[right_at], left_at + state.n_left))
+        left_at, right_at, place, numbers = (np.concatenate(part) for part in zip(*found, strict=True))
+        return left_at, right_at, place, numbers
+
+    def _joined(self, pairs: _Pairs | None) -> tuple[pl.DataFrame, Positions]:
         """The pairs that really match, in canonical order, and the numbers of their left rows."""
-        if not len(pairs.later_place):
-            return self._empty, np.empty(0, np.int64)
+        if pairs is None:
+            return self._empty, NOTHING
         earlier = pairs.earlier_number - pairs.earlier_number.min()
         order = np.argsort(pairs.later_place * (int(earlier.max()) + 1) + earlier)
-        left, right = take(pairs.left, order), take(pairs.right, order)
+        left, right = take(pairs.left, pairs.left_at[order]), take(pairs.right, pairs.right_at[order])
         mask = pl.Series(np.ones(len(order), dtype=bool))
         for mine, theirs in zip(self.left_on, self.right_on, strict=True):
             mask &= left[mine] == right[theirs]
@@ -249,7 +273,7 @@ class Join(HeadOperator[JoinState]):
             stamps = times(segment)
             due = (stamps < before) & (stamps >= after)
             if due.any():
-                parts.append(keep(segment, pl.Series(due)))
+                parts.append(keep(segment[[NUMBER, TUPLE_TIME, *self._left]], pl.Series(due)))
         if not parts:
             return self._empty, matched
         due_rows = in_stream_order(parts)
@@ -287,28 +311,62 @@ class Join(HeadOperator[JoinState]):
         left_rows, matched = self._renumbered(left, self.left_on)
         right_rows, _ = self._renumbered(right, self.right_on)
         numbers = _with_numbers((), matched) if self.left_outer else ()
-        n_left = left_rows[0].height if left_rows else 0
-        n_right = right_rows[0].height if right_rows else 0
-        return JoinState(left_rows, right_rows, numbers, n_left, n_right, upto)
+        return JoinState(left_rows, right_rows, numbers, count(left_rows), count(right_rows), upto)
 
     def _flat(self, segment: pl.DataFrame, matched: Segments, since: int) -> pl.DataFrame:
-        known = np.concatenate([part[NUMBER].to_numpy() for part in matched]) if matched else np.empty(0, np.int64)
+        known = np.concatenate([part[NUMBER].to_numpy() for part in matched]) if matched else NOTHING
         flags = pl.Series(MATCHED, np.isin(segment[NUMBER].to_numpy(), known))
         return segment.with_columns(flags).filter(pl.col(TUPLE_TIME) >= since)
 
-    def _renumbered(self, parts: Sequence[pl.DataFrame], keys: tuple[str, ...]) -> tuple[Segments, Index]:
+    def _renumbered(self, parts: Sequence[pl.DataFrame], keys: tuple[str, ...]) -> tuple[Segments, Positions]:
         if not parts or not sum(part.height for part in parts):
-            return (), np.empty(0, np.int64)
+            return (), NOTHING
         rows = stack(parts).sort([TUPLE_TIME, *keys, NUMBER])
         matched = np.flatnonzero(rows[MATCHED].to_numpy())
-        return (indexed(rows.drop(HASH, NUMBER, MATCHED), keys, 0),), matched
+        new = sides(rows.drop(INDEX, NUMBER, MATCHED), keys, 0)
+        return tuple(side.segment().sort(INDEX, NUMBER) for side in new), matched
 
 
-def _numbers(segment: pl.DataFrame) -> Index:
-    return segment[NUMBER].to_numpy()
+@dataclass(frozen=True, slots=True, eq=False)
+class _Merged:
+    """The one sequence that an SUnion makes of both sides' new rows: left rows count from 0, right ones follow."""
+
+    order: Positions
+    stamps: Positions
+    left_place: Positions
+    right_place: Positions
+
+    @classmethod
+    def of(cls, left: pl.DataFrame, right: pl.DataFrame) -> _Merged:
+        stamps = np.concatenate((times(left), times(right)))
+        order = np.argsort(stamps, kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return cls(order, stamps[order], place[: left.height], place[left.height :])
 
 
-def _with_numbers(matched: Segments, numbers: NDArray[np.int64]) -> Segments:
+class _Gathered:
+    """A step's new rows of one side and, behind them, those found in old segments: one frame to take pairs from."""
+
+    def __init__(self, new: pl.DataFrame, number: int) -> None:
+        self._parts = [numbered(new, number)]
+        self._height = new.height
+
+    def add(self, side: Side, at: Positions) -> Positions:
+        """Rows of an old segment; gives where they are in the frame."""
+        self._parts.append(take(side.rows, at).drop(INDEX))
+        self._height += len(at)
+        return np.arange(self._height - len(at), self._height)
+
+    def frame(self) -> pl.DataFrame:
+        return stack(self._parts)
+
+
+def _numbers(rows: pl.DataFrame) -> Positions:
+    return rows[NUMBER].to_numpy()
+
+
+def _with_numbers(matched: Segments, numbers: Positions) -> Segments:
     if not len(numbers):
         return matched
     return append(matched, pl.DataFrame({NUMBER: np.unique(numbers)}))
@@ -317,16 +375,3 @@ def _with_numbers(matched: Segments, numbers: NDArray[np.int64]) -> Segments:
 def _without_null_keys(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """A null key equals nothing."""
     return rows.drop_nulls(list(keys)) if any(rows[key].null_count() for key in keys) else rows
-
-
-def _places(left: pl.DataFrame, right: pl.DataFrame) -> tuple[Index, Index]:
-    """Each new row's place in the one sequence that an SUnion makes of both sides."""
-    size = left.height + right.height
-    stamps = np.empty(size, dtype=np.int64)
-    first_left = int(_numbers(left).min()) if left.height else 0
-    first_right = int(_numbers(right).min()) if right.height else 0
-    in_left, in_right = _numbers(left) - first_left, _numbers(right) - first_right + left.height
-    stamps[in_left], stamps[in_right] = times(left), times(right)
-    place = np.empty(size, dtype=np.int64)
-    place[np.argsort(stamps, kind="stable")] = np.arange(size)
-    return place[in_left], place[in_right]

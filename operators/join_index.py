@@ -1,7 +1,10 @@
-"""One side of a join, kept as segments in which a key's rows are found by bisection.
+"""One side of a join, kept as segments in which a key's rows of a stretch of time are found by bisection.
 
-A segment holds rows ordered by ``(hash of the key, position)``; rows come in time order, so a key's rows lie
-together and by time. A small bucket asks each segment for its keys and its band of time, and never scans it.
+Each row has an index word: 24 bits of its key's hash, then 40 bits of its time. A segment is ordered by that word,
+so a small bucket finds the rows with its keys in its band of time by two searches, and never scans the window.
+Different keys may share a hash; whoever asks compares the keys of what was found.
+
+Times count from the start of a *block* of 2⁴⁰ µs (12.7 days), and no segment reaches over a block's end.
 Neighbouring segments are joined as they grow, up to a quarter of the band, so that there are few of them and old
 ones fall away whole.
 """
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -19,30 +23,63 @@ from evenflow.operators.kernel import stack, take, times
 from evenflow.operators.keys import key_hash
 from evenflow.operators.packing import Segments
 
-HASH = ":hash"
+INDEX = ":index"
 NUMBER = ":n"
-Index = NDArray[np.int64]
+Positions = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
-_POSITION_BITS = np.uint64(24)
-_POSITION_MASK = np.uint64((1 << 24) - 1)
-SEGMENT_ROWS_MAX = 1 << 24
-
-
-def indexed(rows: pl.DataFrame, keys: Sequence[str], first_number: int) -> pl.DataFrame:
-    """Rows in stream order as a segment: numbered, and ordered by ``(hash, number)``."""
-    numbers = pl.Series(NUMBER, np.arange(first_number, first_number + rows.height, dtype=np.int64))
-    hashes = pl.Series(HASH, key_hash(rows, keys) >> _POSITION_BITS)
-    return _by_hash(pl.DataFrame([hashes, numbers, *rows.get_columns()]))
+_TIME_BITS = 40
+_TIME_MASK = np.uint64((1 << _TIME_BITS) - 1)
+_HASH_MASK = ~_TIME_MASK
+_BLOCK_US = 1 << _TIME_BITS
+NOTHING: Positions = np.empty(0, dtype=np.int64)
 
 
-def _by_hash(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that stand in stream order, ordered by their hash and then as they stood.
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """Rows of one block with their words in order; ``order`` says where each lies among the rows (None: there)."""
 
-    One sort of ``hash · position`` words, which needs no stable and no indirect sort.
-    """
-    places = np.arange(rows.height, dtype=np.uint64)
-    words = np.sort((rows[HASH].to_numpy() << _POSITION_BITS) | places)
-    return take(rows, (words & _POSITION_MASK).astype(np.int64))
+    rows: pl.DataFrame
+    words: Words
+    order: Positions | None
+    oldest: int
+    newest: int
+
+    @property
+    def block(self) -> int:
+        return self.oldest // _BLOCK_US * _BLOCK_US
+
+    @classmethod
+    def of(cls, segment: pl.DataFrame) -> Side:
+        stamps = times(segment)
+        return cls(segment, segment[INDEX].to_numpy(), None, int(stamps.min()), int(stamps.max()))
+
+    def segment(self) -> pl.DataFrame:
+        """The rows in the order of their words, as a segment to be kept."""
+        rows = self.rows if self.order is None else take(self.rows, self.order)
+        return rows.insert_column(0, pl.Series(INDEX, self.words))
+
+
+def numbered(rows: pl.DataFrame, first: int) -> pl.DataFrame:
+    """The rows with their numbers on this side of the join."""
+    return pl.DataFrame([pl.Series(NUMBER, np.arange(first, first + rows.height)), *rows.get_columns()])
+
+
+def sides(rows: pl.DataFrame, keys: Sequence[str], first_number: int) -> list[Side]:
+    """Rows in stream order, numbered and indexed, block by block."""
+    if not rows.height:
+        return []
+    labelled = numbered(rows, first_number)
+    bounds = np.flatnonzero(np.diff(times(rows) // _BLOCK_US)) + 1
+    cuts = [0, *bounds.tolist(), rows.height]
+    return [_side(labelled.slice(low, high - low), keys) for low, high in pairwise(cuts)]
+
+
+def _side(rows: pl.DataFrame, keys: Sequence[str]) -> Side:
+    stamps = times(rows)
+    words = (key_hash(rows, keys) & _HASH_MASK) | (stamps.view(np.uint64) & _TIME_MASK)
+    order = np.argsort(words)
+    return Side(rows, words[order], order, int(stamps[0]), int(stamps[-1]))
 
 
 def in_stream_order(segments: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -53,14 +90,16 @@ def insert(segments: Segments, segment: pl.DataFrame, span_us_max: int | None) -
     """The segments with one more, joined with smaller neighbours while they span no more than ``span_us_max``."""
     head = list(segments)
     while head and head[-1].height <= 2 * segment.height and _may_join(head[-1], segment, span_us_max):
-        segment = _by_hash(in_stream_order([head.pop(), segment]))
+        both = stack([head.pop(), segment])
+        segment = take(both, np.argsort(both[INDEX].to_numpy()))
     return (*head, segment)
 
 
 def _may_join(older: pl.DataFrame, newer: pl.DataFrame, span_us_max: int | None) -> bool:
-    if older.height + newer.height > SEGMENT_ROWS_MAX:
+    first, last = int(times(older).min()), int(times(newer).max())
+    if first // _BLOCK_US != last // _BLOCK_US:
         return False
-    return span_us_max is None or int(times(newer).max()) - int(times(older).min()) <= span_us_max
+    return span_us_max is None or last - first <= span_us_max
 
 
 def expire(segments: Segments, before: int) -> Segments:
@@ -68,56 +107,19 @@ def expire(segments: Segments, before: int) -> Segments:
     return tuple(segment for segment in segments if int(times(segment).max()) >= before)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matches:
-    """Positions of matching rows: in the probing segment, and in the one that was asked."""
-
-    probe: Index
-    found: Index
-
-
-def probe(segment: pl.DataFrame, probes: pl.DataFrame, low: Index | None, high: Index) -> Matches:
-    """Rows of ``segment`` with a probe's hash and a time in ``[low, high]`` (``low`` None: any time up to it).
-
-    ``probes`` is a segment too, so its hashes are sorted and the search runs along both.
-    """
-    hashes, stamps = segment[HASH].to_numpy(), times(segment)
-    wanted = probes[HASH].to_numpy()
-    first = np.searchsorted(hashes, wanted)
-    run_end = _run_ends(hashes)
-    inside = first < len(hashes)
-    inside[inside] = hashes[first[inside]] == wanted[inside]
-    at = np.flatnonzero(inside)
-    first, last = first[at], run_end[first[at]]
-    until = _bisect(stamps, first, last, high[at] + 1)
-    since = first if low is None else _bisect(stamps, first, until, low[at])
+def probe(target: Side, probes: Side, within_us: int | None, earlier_us: int) -> tuple[Positions, Positions]:
+    """Pairs that may match: rows of ``probes`` and rows of ``target`` with the same hash that came up to
+    ``within_us`` (None: any time) and at least ``earlier_us`` before them. Positions in the sides' rows."""
+    words, order = probes.words, probes.order if probes.order is not None else np.arange(len(probes.words))
+    stamps = (words & _TIME_MASK).view(np.int64) + probes.block
+    low = np.full(len(stamps), target.block) if within_us is None else np.maximum(stamps - within_us, target.block)
+    high = np.minimum(stamps - earlier_us, target.block + _BLOCK_US - 1)
+    reach = (low <= target.newest) & (high >= target.oldest) & (low <= high)
+    if not reach.all():
+        words, order, low, high = words[reach], order[reach], low[reach], high[reach]
+    hashes = words & _HASH_MASK
+    since = np.searchsorted(target.words, hashes | (low - target.block).view(np.uint64))
+    until = np.searchsorted(target.words, hashes | (high - target.block).view(np.uint64), side="right")
     counts = until - since
-    probe_at = np.repeat(at, counts)
-    nth = np.arange(len(probe_at)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return Matches(probe_at, np.repeat(since, counts) + nth)
-
-
-def _run_ends(hashes: NDArray[np.uint64]) -> Index:
-    """For each row the end of the run of equal hashes it lies in."""
-    starts = np.flatnonzero(hashes[1:] != hashes[:-1]) + 1
-    bounds = np.concatenate(([0], starts, [len(hashes)]))
-    return np.repeat(bounds[1:], np.diff(bounds))
-
-
-def _bisect(stamps: Index, low: Index, high: Index, target: Index) -> Index:
-    """For each i the first place in ``[low[i], high[i])`` whose time is not below ``target[i]``."""
-    low, high = low.copy(), high.copy()
-    while True:
-        open_ = np.flatnonzero(low < high)
-        if not len(open_):
-            return low
-        middle = (low[open_] + high[open_]) >> 1
-        below = stamps[middle] < target[open_]
-        low[open_[below]] = middle[below] + 1
-        high[open_[~below]] = middle[~below]
-
-
-def within_time(segment: pl.DataFrame, low: int | None, high: int) -> bool:
-    """Whether a segment may hold rows between two times."""
-    stamps = times(segment)
-    return bool(len(stamps)) and int(stamps.min()) <= high and (low is None or int(stamps.max()) >= low)
+    found = np.repeat(since - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+    return np.repeat(order, counts), found if target.order is None else target.order[found]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -73,20 +74,32 @@ def _column_hash(column: pl.Series) -> Hashes:
 
 def _words(column: pl.Series) -> Hashes:
     if column.dtype.is_float():
-        values = canonical_floats(column).fill_null(0.0).to_numpy()
-        return values.view(np.uint64)
+        return _filled(canonical_floats(column), 0.0).view(np.uint64)
     if column.dtype.is_decimal():
         return _bytes_hash(column.cast(pl.String))
-    values = column.to_physical().fill_null(False if column.dtype == pl.Boolean else 0).to_numpy()
+    values = _filled(column.to_physical(), False if column.dtype == pl.Boolean else 0)
     return values.astype(np.int64, copy=False).view(np.uint64)
 
 
+def _filled(column: pl.Series, value: float) -> NDArray[Any]:
+    """The values with nulls replaced. (Asking Polars to do so costs 200 µs even where there is none.)"""
+    return column.fill_null(value).to_numpy() if column.null_count() else column.to_numpy()
+
+
 def canonical_floats(column: pl.Series) -> pl.Series:
-    """Float64 with one zero and one NaN, so that equal values have equal bits."""
-    values = column.cast(pl.Float64) + 0.0
-    if values.is_nan().any():
-        values = pl.select(pl.when(values.is_nan()).then(float("nan")).otherwise(values)).to_series()
-    return values.alias(column.name)
+    """Float64 with one zero and one NaN, so that equal values have equal bits.
+
+    (Polars adds 0.0 to a Series by handing it back, so that -0.0 stays; NumPy adds it.)
+    """
+    values = column.cast(pl.Float64)
+    numbers = values.to_numpy()
+    nan = np.isnan(numbers)
+    if not (nan.any() or (numbers == 0.0).any()):
+        return values
+    fixed = pl.Series(column.name, np.where(nan, np.nan, numbers + 0.0))
+    if not values.null_count():
+        return fixed
+    return pl.select(pl.when(values.is_not_null()).then(fixed).alias(column.name)).to_series()
 
 
 def _bytes_hash(column: pl.Series) -> Hashes:

@@ -16,7 +16,7 @@ from evenflow.operators.packing import Scalar, Segments
 from evenflow.operators.segments import append, count
 from evenflow.operators.sums import Aggregation
 from evenflow.operators.times import FINAL, later
-from evenflow.operators.window import FOLD_ROWS, WINDOW_END, WINDOW_START, window_rows
+from evenflow.operators.window import END, FIRST, FOLD_ROWS, window_rows
 
 LAST = ":last"
 
@@ -85,12 +85,12 @@ class SessionAggregate(Operator[SessionState]):
         if state.pending:
             inputs = stack(state.pending)
             stamps = inputs[TUPLE_TIME]
-            parts.append(self.aggregation.lift(inputs, [stamps.alias(WINDOW_START), stamps.alias(LAST)]))
+            parts.append(self.aggregation.lift(inputs, [stamps.alias(FIRST), stamps.alias(LAST)]))
         accumulators = stack(parts)
-        order, number = self._numbered(accumulators, accumulators[WINDOW_START], accumulators[LAST])
+        order, number = self._numbered(accumulators, accumulators[FIRST], accumulators[LAST])
         accumulators = take(accumulators, order)
         groups = Groups(number, int(number.max(initial=-1)) + 1)
-        folded = self.aggregation.fold(accumulators, groups, [WINDOW_START, *self.keys])
+        folded = self.aggregation.fold(accumulators, groups, [FIRST, *self.keys])
         return folded.with_columns(accumulators[LAST][groups.last()])
 
     def _numbered(self, rows: pl.DataFrame, first: pl.Series, last: pl.Series) -> tuple[Codes, Codes]:
@@ -111,10 +111,10 @@ class SessionAggregate(Operator[SessionState]):
         groups = Groups(number, int(number.max()) + 1)
         stamps = raw[TUPLE_TIME].to_numpy()[order]
         first, last = stamps[groups.first()][number], stamps[groups.last()][number]
-        window = (pl.Series(WINDOW_START, first), pl.Series(WINDOW_END, last + self.gap_us))
+        window = (pl.Series(FIRST, first), pl.Series(END, last + self.gap_us))
         closes = pl.Series(last + self.gap_us <= upto) if upto != FINAL else pl.Series(np.ones(len(last), dtype=bool))
         numbered = take(raw, order).with_columns(window)
-        still = keep(numbered, ~closes).drop(WINDOW_START, WINDOW_END)
+        still = keep(numbered, ~closes).drop(FIRST, END)
         by_time = still.sort(TUPLE_TIME, maintain_order=True)
         return (by_time,) if still.height else (), keep(numbered, closes)
 
@@ -122,11 +122,11 @@ class SessionAggregate(Operator[SessionState]):
         """Sessions by their end, then key."""
         if not closed.height:
             return self._empty
-        by = [WINDOW_END, *self.keys]
-        heads = closed.with_columns((closed[LAST] + self.gap_us).alias(WINDOW_END)).sort(by, maintain_order=True)
+        by = [END, *self.keys]
+        heads = closed.with_columns((closed[LAST] + self.gap_us).alias(END)).sort(by, maintain_order=True)
         columns = self.aggregation.final(heads)
         if raw is not None:
-            evaluated = self.aggregation.close(raw, [WINDOW_START, *by]).sort(by, maintain_order=True)
+            evaluated = self.aggregation.close(raw, [FIRST, *by]).sort(by, maintain_order=True)
             columns += [evaluated[f":{name}"].alias(name) for name in self.aggregation.closing]
         return window_rows(heads, self.aggregation, columns, self._empty)
 

@@ -11,17 +11,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from evenflow.operators.aggregates import Aggregate
-from evenflow.operators.grouping import Groups
+from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
-from evenflow.operators.kernel import evaluate, take, without_flags
+from evenflow.operators.kernel import evaluate, stack, take, without_flags
 from evenflow.operators.keys import canonical_floats
 
 
 def _is_plain(expression: pl.Expr) -> bool:
     return expression.meta.is_column()
+
+
+def _first_rows(codes: Codes, known: int, n: int) -> Codes:
+    """Where each group first stands: the known ones at their own place, the others among the rows behind them."""
+    at = np.arange(n)
+    fresh = np.flatnonzero(codes >= known)[::-1]
+    at[codes[fresh]] = fresh + known
+    return at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +101,23 @@ class Aggregation:
         """One accumulator for each value of the ``by`` columns, by first appearance."""
         groups = Groups.by([accumulators[name] for name in by], accumulators.height)
         return self.fold(accumulators, groups, by)
+
+    def extend(
+        self, carried: pl.DataFrame | None, inputs: pl.DataFrame, window: Sequence[pl.Series], by: Sequence[str]
+    ) -> pl.DataFrame:
+        """Carried accumulators, one for each value of ``by``, with new rows folded onto them; new groups follow."""
+        fresh = pl.DataFrame([*window, *(inputs[key] for key in self.keys)])
+        known = carried.height if carried is not None else 0
+        heads = stack([carried[fresh.columns], fresh]) if carried is not None else fresh
+        groups = Groups.by([heads[name] for name in by], heads.height)
+        codes = groups.codes[known:]
+        columns = take(heads, _first_rows(codes, known, groups.n)).get_columns()
+        for name, aggregate in self.incremental.items():
+            names = self.fields(name)
+            before = [carried[column] for column in names] if carried is not None else []
+            folded = aggregate.extend(before, inputs[self.plain.get(name, f":{name}")], codes, groups.n)
+            columns += [column.alias(label) for column, label in zip(folded, names, strict=True)]
+        return pl.DataFrame(columns)
 
     def final(self, accumulators: pl.DataFrame) -> list[pl.Series]:
         """The incremental aggregates' results."""

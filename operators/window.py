@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from evenflow.operators.errors import DeclarationError
-from evenflow.operators.grouping import Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take, times
 from evenflow.operators.operator import Operator, Schema, Step
@@ -24,10 +23,11 @@ from evenflow.operators.sums import Aggregation
 from evenflow.operators.times import FINAL, START, later
 
 PANE = ":pane"
-START_COLUMN = ":start"
+FIRST = ":start"
+END = ":end"
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
-FOLD_ROWS = 131_072
+FOLD_ROWS = 65_536
 """Rows that may wait before they are folded: enough to make the carried accumulators cheap, few enough to hold."""
 
 
@@ -96,23 +96,20 @@ class PaneAggregate(Operator[WindowState]):
         if not state.pending:
             return state
         inputs = stack(state.pending)
-        window = self._window_columns(inputs)
-        lifted = self.aggregation.lift(inputs, window)
-        accumulators = stack([*state.open, lifted])
-        groups = Groups.by([accumulators[name] for name in (PANE, *self.keys)], accumulators.height)
-        heads = [*(column.name for column in window), *self.keys]
-        return replace(state, open=(self.aggregation.fold(accumulators, groups, heads),), pending=())
+        carried = state.open[0] if state.open else None
+        folded = self.aggregation.extend(carried, inputs, self._window_columns(inputs), [PANE, *self.keys])
+        return replace(state, open=(folded,), pending=())
 
     def _emit(self, accumulators: pl.DataFrame | None, raw: pl.DataFrame | None) -> pl.DataFrame:
         """Rows by window end, then key. Both frames, if there are two, hold the same windows and keys."""
-        by = [WINDOW_END, *self.keys]
+        by = [END, *self.keys]
         columns: list[pl.Series] = []
         heads: pl.DataFrame | None = None
         if accumulators is not None and accumulators.height:
             heads = accumulators.sort(by, maintain_order=True)
             columns += self.aggregation.final(heads)
         if raw is not None and raw.height:
-            closed = self.aggregation.close(raw, [WINDOW_START, *by]).sort(by, maintain_order=True)
+            closed = self.aggregation.close(raw, [FIRST, *by]).sort(by, maintain_order=True)
             columns += [closed[f":{name}"].alias(name) for name in self.aggregation.closing]
             heads = closed if heads is None else heads
         if heads is None:
@@ -173,7 +170,7 @@ class WindowAggregate(PaneAggregate):
         if state.open:
             accumulators = self._in_windows(state.open[0], state.open[0][PANE], state.upto, upto)
             if not self.windows.tumbling:
-                by = [WINDOW_START, WINDOW_END, *self.keys]
+                by = [FIRST, END, *self.keys]
                 accumulators = self.aggregation.fold_by(accumulators, by)
         if state.raw:
             rows = stack(state.raw)
@@ -183,8 +180,8 @@ class WindowAggregate(PaneAggregate):
     def _in_windows(self, rows: pl.DataFrame, panes: pl.Series, after: int, upto: int) -> pl.DataFrame:
         """Each row once for every closing window it belongs to."""
         position, starts = self.windows.closing(panes.to_numpy(), after, upto)
-        start = pl.Series(WINDOW_START, starts)
-        return take(rows, position).with_columns(start, (start + self.windows.size_us).alias(WINDOW_END))
+        start = pl.Series(FIRST, starts)
+        return take(rows, position).with_columns(start, (start + self.windows.size_us).alias(END))
 
     def _kept(self, state: WindowState, upto: int) -> WindowState:
         open_ = _non_empty([self._open_part(rows, rows[PANE].to_numpy(), upto) for rows in state.open])
@@ -238,7 +235,7 @@ class UntilAggregate(PaneAggregate):
         return super().step(state, rows, upto)
 
     def _window_columns(self, inputs: pl.DataFrame) -> list[pl.Series]:
-        return [inputs[self.column].alias(PANE), inputs[TUPLE_TIME].alias(START_COLUMN)]
+        return [inputs[self.column].alias(PANE), inputs[TUPLE_TIME].alias(FIRST)]
 
     def _next_close(self, state: WindowState, rows: pl.DataFrame) -> int:
         return min(state.next_close, int(rows[self.column].to_numpy().min()))
@@ -247,12 +244,12 @@ class UntilAggregate(PaneAggregate):
         accumulators = raw = None
         if state.open:
             closed = keep(state.open[0], state.open[0][PANE] <= upto)
-            accumulators = closed.rename({PANE: WINDOW_END, START_COLUMN: WINDOW_START})
+            accumulators = closed.rename({PANE: END})
         if state.raw:
             rows = stack(state.raw)
             closed = keep(rows, rows[self.column] <= upto)
-            first = pl.col(TUPLE_TIME).first().over([self.column, *self.keys]).alias(WINDOW_START)
-            raw = closed.with_columns(first, pl.col(self.column).alias(WINDOW_END))
+            first = pl.col(TUPLE_TIME).first().over([self.column, *self.keys]).alias(FIRST)
+            raw = closed.with_columns(first, pl.col(self.column).alias(END))
         return accumulators, raw
 
     def _kept(self, state: WindowState, upto: int) -> WindowState:
@@ -270,7 +267,8 @@ def window_rows(
     heads: pl.DataFrame, aggregation: Aggregation, columns: Sequence[pl.Series], empty: pl.DataFrame
 ) -> pl.DataFrame:
     """Closed windows as rows: time, window, keys, then the aggregates in the order and types declared."""
-    head = [heads[WINDOW_END].alias(TUPLE_TIME), heads[WINDOW_START], heads[WINDOW_END]]
+    end = heads[END]
+    head = [end.alias(TUPLE_TIME), heads[FIRST].alias(WINDOW_START), end.alias(WINDOW_END)]
     out = pl.DataFrame([*head, *(heads[key] for key in aggregation.keys), *aggregation.ordered(columns)])
     return out if out.schema == empty.schema else out.cast(empty.schema)
 

@@ -9,7 +9,15 @@ from evenflow.operators.operator import Schema
 from evenflow.operators.panes import TimeWindows
 from evenflow.operators.sums import Aggregation
 from evenflow.operators.top import Ranking
-from evenflow.operators.window import WINDOW_END, PaneAggregate, UntilAggregate, WindowAggregate
+from evenflow.operators.window import (
+    END,
+    FIRST,
+    WINDOW_END,
+    WINDOW_START,
+    PaneAggregate,
+    UntilAggregate,
+    WindowAggregate,
+)
 
 _NOTHING = Aggregation((), {}, {}, ())
 
@@ -26,9 +34,10 @@ class _Ranked(PaneAggregate):
     def _emit(self, accumulators: pl.DataFrame | None, raw: pl.DataFrame | None) -> pl.DataFrame:
         if raw is None or not raw.height:
             return self._empty
-        by_end = raw.sort(WINDOW_END, maintain_order=True)
-        best = self.ranking.best(by_end, (WINDOW_END,))
-        return best.with_columns(pl.col(WINDOW_END).alias(TUPLE_TIME))[self._empty.columns]
+        by_end = raw.sort(END, maintain_order=True)
+        best = self.ranking.best(by_end, (END,))
+        window = [pl.col(FIRST).alias(WINDOW_START), pl.col(END).alias(WINDOW_END), pl.col(END).alias(TUPLE_TIME)]
+        return best.with_columns(window)[self._empty.columns]
 
 
 class WindowTop(_Ranked, WindowAggregate):

@@ -1,0 +1,35 @@
+"""``python -m bench core [--quick] [--json] [--check]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+# One core: Polars reads these when it is first imported.
+os.environ["POLARS_MAX_THREADS"] = "1"
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Evenflow.")
+    parser.add_argument("what", choices=["core"], help="core: the fold in process, on one core")
+    parser.add_argument("--json", action="store_true", help="one JSON object on one line, and nothing else on stdout")
+    parser.add_argument("--quick", action="store_true", help="less data; the ratios are rougher")
+    parser.add_argument("--check", action="store_true", help="exit 1 if a ratio to the batch is below its target")
+    given = parser.parse_args()
+
+    from bench import core
+
+    results = core.run(quick=given.quick, say=lambda text: print(text, file=sys.stderr))
+    print(json.dumps(results) if given.json else core.report(results))
+    failed = core.failed_ratios(results) if given.check else []
+    for line in failed:
+        print(f"below target: {line}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
