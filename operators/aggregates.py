@@ -101,13 +101,19 @@ def _add_count(carried: pl.Series | None, values: pl.Series, codes: Codes, n: in
 def _add_sum(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int) -> pl.Series:
     numbers = _numbers(values)
     total = _carried(carried, n, numbers.dtype)
-    np.add.at(total, codes, numbers)
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.add.at(total, codes, numbers)
     return pl.Series(total)
 
 
 def _numbers(values: pl.Series) -> NDArray[Any]:
     """The values with nulls as zero, which a sum does not see."""
     return values.fill_null(0).to_numpy() if values.null_count() else values.to_numpy()
+
+
+def _only_where(mask: NDArray[np.bool_], values: pl.Series) -> pl.Series:
+    """The values, and null where the mask is false."""
+    return values if mask.all() else pl.select(pl.when(pl.Series(mask)).then(values)).to_series()
 
 
 class Count(Aggregate):
@@ -194,8 +200,10 @@ class Mean(Aggregate):
         return [_add_sum(total, values.cast(pl.Float64), codes, n), _add_count(seen, values, codes, n)]
 
     def final(self, fields: Fields) -> pl.Series:
-        total, n = fields[0], fields[1]
-        return canonical_floats(total / n.replace(0, None))
+        total, n = fields[0].to_numpy(), fields[1].to_numpy()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = pl.Series(total / n)
+        return canonical_floats(_only_where(n > 0, mean))
 
     def scan(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         return _over_groups(fields, groups, pl.col("0").cum_sum(), pl.col("1").cum_sum())
@@ -248,7 +256,7 @@ class Std(Aggregate):
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             squares = np.maximum(s2 - s1 * s1 / n, 0.0)
             deviation = pl.Series(np.sqrt(squares / (n - 1)))
-        return canonical_floats(pl.select(pl.when(pl.Series(n > 1)).then(deviation)).to_series())
+        return canonical_floats(_only_where(n > 1, deviation))
 
 
 class _Extreme(Aggregate):
@@ -289,7 +297,7 @@ class _Extreme(Aggregate):
         has_nan = groups.count(nan) > 0
         if nan.any():
             best[~has_number & has_nan] = np.nan
-        return pl.select(pl.when(pl.Series(has_number | has_nan)).then(pl.Series(best))).to_series()
+        return _only_where(has_number | has_nan, pl.Series(best))
 
     def final(self, fields: Fields) -> pl.Series:
         return canonical_floats(fields[0]).cast(fields[0].dtype) if fields[0].dtype.is_float() else fields[0]

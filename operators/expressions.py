@@ -34,6 +34,11 @@ def check_row_by_row(operator: str, expression: pl.Expr) -> None:
         raise DeclarationError(
             f"{operator}: {expression} holds a Python function; use map_rows() or map_batches() for it"
         ) from error
+    if _divides_a_choice(tree):
+        raise DeclarationError(
+            f"{operator}: {expression} divides a choice between constants by a constant, which Polars computes in two "
+            f"ways that differ in the last bit; make the choice in a with_columns(...) of its own and divide after it"
+        )
     across = next((node for node in _nodes(tree) if node in _ACROSS_ROWS), None)
     if across is None:
         try:
@@ -45,6 +50,39 @@ def check_row_by_row(operator: str, expression: pl.Expr) -> None:
         f"{operator}: {expression} is not computed row by row, so its result would depend on how the input is cut "
         f"into batches; use window(...).agg(...) or running(...).agg(...) for what spans rows"
     )
+
+
+def _divides_a_choice(tree: Any) -> bool:
+    """Whether a choice between constants is divided by a constant.
+
+    If all rows choose alike, Polars keeps the choice as one value, and divides one value in another way than a
+    column (see ``kernel.at_least_two``): the last bit would depend on the other rows of the batch.
+    """
+    if isinstance(tree, list):
+        return any(map(_divides_a_choice, tree))
+    if not isinstance(tree, dict):
+        return False
+    binary = tree.get("BinaryExpr")
+    by_constant = isinstance(binary, dict) and binary["op"] == "TrueDivide" and not _reads_columns(binary["right"])
+    if by_constant and any(map(_chooses_constants, _subtrees(tree["BinaryExpr"]["left"]))):
+        return True
+    return any(map(_divides_a_choice, tree.values()))
+
+
+def _chooses_constants(tree: Any) -> bool:
+    choice = tree.get("Ternary") if isinstance(tree, dict) else None
+    return choice is not None and not (_reads_columns(choice["truthy"]) and _reads_columns(choice["falsy"]))
+
+
+def _reads_columns(tree: Any) -> bool:
+    return any(isinstance(node, dict) and "Column" in node for node in _subtrees(tree))
+
+
+def _subtrees(tree: Any) -> Iterator[Any]:
+    yield tree
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for part in parts:
+        yield from _subtrees(part)
 
 
 def _nodes(tree: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from evenflow.operators.errors import DeclarationError
 from evenflow.operators.expressions import result_types
-from evenflow.operators.kernel import keep
+from evenflow.operators.kernel import evaluate, keep
 from evenflow.operators.operator import NoState, Operator, Schema, Step
 
 
@@ -33,7 +33,5 @@ class Filter(Operator[NoState]):
     def step(self, state: NoState, rows: pl.DataFrame, upto: int) -> Step[NoState]:
         if not rows.height:
             return Step(state, rows, upto)
-        mask = rows.select(self.predicate).to_series()
-        if len(mask) != rows.height:
-            mask = pl.repeat(mask[0], rows.height, dtype=pl.Boolean, eager=True)
+        mask = evaluate(rows, [self.predicate])[0]
         return Step(state, rows if mask.all(ignore_nulls=False) else keep(rows, mask), upto)

@@ -12,7 +12,7 @@ import polars as pl
 
 from evenflow.operators.errors import EvenflowError, NotDeterministicError, OperatorError
 from evenflow.operators.items import TUPLE_TIME
-from evenflow.operators.kernel import stack
+from evenflow.operators.kernel import at_least_two, stack
 from evenflow.operators.operator import NoState, Operator, Schema, Step
 
 BatchFunction = Callable[[pl.DataFrame], pl.DataFrame]
@@ -80,19 +80,20 @@ class MapBatches(Operator[Checked]):
         return Step(Checked(batches), out, upto)
 
     def _apply(self, rows: pl.DataFrame) -> pl.DataFrame:
+        wide = at_least_two(rows)
         try:
-            out = self.function(rows.drop(TUPLE_TIME))
+            out = self.function(wide.drop(TUPLE_TIME))
         except EvenflowError:
             raise
         except Exception as error:
             raise OperatorError(f"map_batches: {where(self.function)} raised {error!r}") from error
-        if not isinstance(out, pl.DataFrame) or out.height != rows.height:
+        if not isinstance(out, pl.DataFrame) or out.height != wide.height:
             got = f"{out.height} rows" if isinstance(out, pl.DataFrame) else type(out).__name__
             raise OperatorError(
-                f"map_batches: {where(self.function)} got {rows.height} rows and gave {got}; "
+                f"map_batches: {where(self.function)} got {wide.height} rows and gave {got}; "
                 f"it must give a frame with one row for each"
             )
-        return _fit("map_batches", self.function, rows, out, self._output)
+        return _fit("map_batches", self.function, rows, out.head(rows.height), self._output)
 
     def _check(self, rows: pl.DataFrame, out: pl.DataFrame) -> None:
         half = rows.height // 2

@@ -63,7 +63,8 @@ class Groups:
         if values.dtype.kind == "f":
             return np.bincount(self.codes, weights=values, minlength=self.n)
         total = np.zeros(self.n, dtype=values.dtype)
-        np.add.at(total, self.codes, values)
+        with np.errstate(over="ignore"):
+            np.add.at(total, self.codes, values)
         return total
 
     def extreme(self, values: NDArray[Any], mask: NDArray[np.bool_] | None, largest: bool) -> NDArray[Any]:

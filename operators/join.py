@@ -25,7 +25,7 @@ from evenflow.operators.join_index import (
     sides,
 )
 from evenflow.operators.join_sweep import sweep
-from evenflow.operators.kernel import in_order, keep, stack, take, times
+from evenflow.operators.kernel import evaluate, in_order, keep, stack, take, times
 from evenflow.operators.keys import KeyRange, key_hash
 from evenflow.operators.operator import HeadOperator, Schema, Step
 from evenflow.operators.packing import Packed, Segments
@@ -257,7 +257,7 @@ class Join(HeadOperator[JoinState]):
         their_columns = [right[name].alias(new) for name, new in self._right.items()]
         out = pl.DataFrame([stamps, *mine_columns, *their_columns])
         if self.where is not None:
-            mask &= out.select(self.where.fill_null(False).alias("where")).to_series()
+            mask &= evaluate(out, [self.where.fill_null(False)])[0]
         numbers = left[NUMBER]
         if not mask.all():
             out, numbers = keep(out, mask), numbers.filter(mask)

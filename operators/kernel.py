@@ -75,9 +75,29 @@ def take(rows: pl.DataFrame, index: NDArray[np.int64]) -> pl.DataFrame:
     return rows[index]
 
 
+def at_least_two(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows in one chunk; a single one twice.
+
+    Polars divides a column by a number as multiplication by its inverse, but a single value really: the last bit
+    of ``x / 3`` would tell how the input was cut. So no expression is ever evaluated over one row, nor over a column
+    that Polars keeps as one repeated value, as it does after ``lit`` or ``vstack``.
+    """
+    if rows.height != 1:
+        return pl.DataFrame([column.rechunk() for column in rows])
+    return pl.DataFrame([column.append(column).rechunk() for column in rows])
+
+
 def evaluate(rows: pl.DataFrame, expressions: Sequence[pl.Expr]) -> list[pl.Series]:
-    """One column for each expression. (One at a time: several in a ``select`` cost a hand-over of threads.)"""
-    return [rows.select(expression).to_series() for expression in expressions]
+    """One column for each row-by-row expression.
+
+    (One at a time: several in a ``select`` cost a hand-over of threads.)
+    """
+    wide = at_least_two(rows)
+    columns = [wide.select(expression).to_series() for expression in expressions]
+    return [
+        column.head(rows.height) if len(column) == wide.height else column.new_from_index(0, rows.height)
+        for column in columns
+    ]
 
 
 def without_flags(rows: pl.DataFrame) -> pl.DataFrame:

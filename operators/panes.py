@@ -25,8 +25,13 @@ class TimeWindows:
     every_us: int
 
     @property
-    def tumbling(self) -> bool:
-        return self.size_us == self.every_us
+    def gaps(self) -> bool:
+        """Whether there are times that lie in no window."""
+        return self.every_us > self.size_us
+
+    def covered(self, times: Times) -> NDArray[np.bool_]:
+        """Which times lie in some window."""
+        return times % self.every_us < self.size_us
 
     @property
     def _cut_us(self) -> int:

@@ -9,6 +9,7 @@ import polars as pl
 from evenflow.operators.errors import DeclarationError
 from evenflow.operators.expressions import result_types
 from evenflow.operators.items import TUPLE_TIME
+from evenflow.operators.kernel import at_least_two
 from evenflow.operators.operator import NoState, Operator, Schema, Step
 
 
@@ -42,4 +43,6 @@ class Select(Operator[NoState]):
     def step(self, state: NoState, rows: pl.DataFrame, upto: int) -> Step[NoState]:
         if not rows.height:
             return Step(state, self._empty, upto)
-        return Step(state, rows[self._plain] if self._plain else rows.select(self._expressions), upto)
+        if self._plain:
+            return Step(state, rows[self._plain], upto)
+        return Step(state, at_least_two(rows).select(self._expressions).head(rows.height), upto)

@@ -85,7 +85,8 @@ class SessionAggregate(Operator[SessionState]):
         if state.pending:
             inputs = stack(state.pending)
             stamps = inputs[TUPLE_TIME]
-            parts.append(self.aggregation.lift(inputs, [stamps.alias(FIRST), stamps.alias(LAST)]))
+            lifted = self.aggregation.lift(inputs, [stamps.alias(FIRST), stamps.alias(LAST)])
+            parts = [*(part[lifted.columns] for part in parts), lifted]
         accumulators = stack(parts)
         order, number = self._numbered(accumulators, accumulators[FIRST], accumulators[LAST])
         accumulators = take(accumulators, order)

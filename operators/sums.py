@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import polars as pl
 
 from evenflow.operators.aggregates import Aggregate
@@ -20,17 +19,20 @@ from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import evaluate, stack, take, without_flags
 from evenflow.operators.keys import canonical_floats
 
+PAD = ":pad"
+
 
 def _is_plain(expression: pl.Expr) -> bool:
     return expression.meta.is_column()
 
 
-def _first_rows(codes: Codes, known: int, n: int) -> Codes:
-    """Where each group first stands: the known ones at their own place, the others among the rows behind them."""
-    at = np.arange(n)
-    fresh = np.flatnonzero(codes >= known)[::-1]
-    at[codes[fresh]] = fresh + known
-    return at
+def _after(known: pl.DataFrame, heads: pl.DataFrame, codes: Codes, by: Sequence[str]) -> tuple[pl.DataFrame, Codes]:
+    """The known groups, then those of ``heads`` that are new among them, and the codes in that numbering."""
+    both = stack([known, heads])
+    groups = Groups.by([both[name] for name in by], both.height)
+    if groups.n == known.height:
+        return known, groups.codes[known.height :][codes]
+    return take(both, groups.first()), groups.codes[known.height :][codes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,15 +109,15 @@ class Aggregation:
     ) -> pl.DataFrame:
         """Carried accumulators, one for each value of ``by``, with new rows folded onto them; new groups follow."""
         fresh = pl.DataFrame([*window, *(inputs[key] for key in self.keys)])
-        known = carried.height if carried is not None else 0
-        heads = stack([carried[fresh.columns], fresh]) if carried is not None else fresh
-        groups = Groups.by([heads[name] for name in by], heads.height)
-        codes = groups.codes[known:]
-        columns = take(heads, _first_rows(codes, known, groups.n)).get_columns()
+        groups = Groups.by([fresh[name] for name in by], fresh.height)
+        heads, codes = take(fresh, groups.first()), groups.codes
+        if carried is not None:
+            heads, codes = _after(carried[heads.columns], heads, codes, by)
+        columns = heads.get_columns()
         for name, aggregate in self.incremental.items():
             names = self.fields(name)
             before = [carried[column] for column in names] if carried is not None else []
-            folded = aggregate.extend(before, inputs[self.plain.get(name, f":{name}")], codes, groups.n)
+            folded = aggregate.extend(before, inputs[self.plain.get(name, f":{name}")], codes, heads.height)
             columns += [column.alias(label) for column, label in zip(folded, names, strict=True)]
         return pl.DataFrame(columns)
 
@@ -127,11 +129,16 @@ class Aggregation:
         ]
 
     def close(self, raw: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-        """The closing expressions over the rows of finished windows, a row for each value of ``by``."""
-        keys = [pl.col(name) for name in by]
-        prepared = without_flags(raw.with_columns(self._key(raw[name]) for name in self.keys))
+        """The closing expressions over the rows of finished windows, a row for each value of ``by``.
+
+        One group more is put in behind them and taken out: a single group or row would be computed otherwise
+        than several (:func:`evenflow.operators.kernel.at_least_two`).
+        """
+        keyed = raw.with_columns(self._key(raw[name]) for name in self.keys)
+        padded = pl.concat([keyed, keyed.head(1)]).with_columns(pl.Series(PAD, [False] * raw.height + [True]))
         expressions = [expression.alias(f":{name}") for name, expression in self.closing.items()]
-        return prepared.group_by(keys, maintain_order=True).agg(expressions)
+        closed = without_flags(padded).group_by([PAD, *by], maintain_order=True).agg(expressions)
+        return closed.head(closed.height - 1).drop(PAD)
 
     def ordered(self, columns: Sequence[pl.Series]) -> list[pl.Series]:
         """The results in the order in which the user named them."""

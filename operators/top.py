@@ -25,14 +25,15 @@ class Ranking:
     def best(self, rows: pl.DataFrame, group: tuple[str, ...]) -> pl.DataFrame:
         """The best rows of each group, best first. Nulls and NaN never rank; of equals the earlier row is better."""
         value = pl.col(self.by).fill_nan(None) if rows.schema[self.by].is_float() else pl.col(self.by)
+        keys = [*group, *self.per]
         ordered = rows.sort(
-            [*group, *self.per, value],
-            descending=[False] * len(group + self.per) + [not self.ascending],
-            nulls_last=True,
+            [*keys, value],
+            descending=[*(False for _ in keys), not self.ascending],
+            nulls_last=[*(False for _ in keys), True],
             maintain_order=True,
         )
         method: Literal["min", "ordinal"] = "min" if self.ties else "ordinal"
-        rank = value.rank(method, descending=not self.ascending).over([*group, *self.per])
+        rank = value.rank(method, descending=not self.ascending).over(keys)
         return keep(ordered, (ordered.select(rank).to_series() <= self.k).fill_null(False))
 
 

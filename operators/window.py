@@ -159,6 +159,11 @@ class WindowAggregate(PaneAggregate):
     def horizon(self) -> int | None:
         return self.windows.size_us
 
+    def step(self, state: WindowState, rows: pl.DataFrame, upto: int) -> Step[WindowState]:
+        if rows.height and self.windows.gaps:
+            rows = keep(rows, pl.Series(self.windows.covered(times(rows))))
+        return super().step(state, rows, upto)
+
     def _window_columns(self, inputs: pl.DataFrame) -> list[pl.Series]:
         return [pl.Series(PANE, self.windows.pane_of(times(inputs)))]
 
@@ -169,7 +174,7 @@ class WindowAggregate(PaneAggregate):
         accumulators = raw = None
         if state.open:
             accumulators = self._in_windows(state.open[0], state.open[0][PANE], state.upto, upto)
-            if not self.windows.tumbling:
+            if self.windows.size_us > self.windows.every_us:
                 by = [FIRST, END, *self.keys]
                 accumulators = self.aggregation.fold_by(accumulators, by)
         if state.raw:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from evenflow.operators.expressions import result_types
+from evenflow.operators.kernel import at_least_two
 from evenflow.operators.operator import NoState, Operator, Schema, Step
 
 
@@ -34,4 +35,4 @@ class WithColumns(Operator[NoState]):
         if not rows.height:
             blank = [pl.Series(name, [], dtype=dtype) for name, dtype in self._added]
             return Step(state, rows.with_columns(blank), upto)
-        return Step(state, rows.with_columns(self._expressions), upto)
+        return Step(state, at_least_two(rows).with_columns(self._expressions).head(rows.height), upto)

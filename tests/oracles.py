@@ -23,10 +23,10 @@ CUTS = st.lists(st.integers(-22, 70), max_size=5)
 FLOATS = st.sampled_from([None, 0.0, -0.0, 0.5, 0.1, -2.25, 3.0, 1e3, -1e-3, NAN])
 
 
-def row_values(keys: int = 3) -> st.SearchStrategy[Row]:
+def row_values(keys: int = 3, times: st.SearchStrategy[int] = TIMES) -> st.SearchStrategy[Row]:
     return st.fixed_dictionaries(
         {
-            "tuple_time": TIMES,
+            "tuple_time": times,
             "k": st.none() | st.integers(0, keys - 1),
             "s": st.sampled_from([None, "", "a", "b", "é"]),
             "x": st.none() | st.integers(-5, 5),
@@ -42,8 +42,10 @@ def frame(rows: Iterable[Row], schema: Mapping[str, Any] | None = None) -> pl.Da
     return pl.DataFrame(ordered, schema={"tuple_time": pl.Int64, **(ROW if schema is None else schema)}, orient="row")
 
 
-def frames(max_size: int = 14, keys: int = 3) -> st.SearchStrategy[pl.DataFrame]:
-    return st.lists(row_values(keys), max_size=max_size).map(frame)
+def frames(
+    max_size: int = 14, keys: int = 3, times: st.SearchStrategy[int] = TIMES, min_size: int = 0
+) -> st.SearchStrategy[pl.DataFrame]:
+    return st.lists(row_values(keys, times), min_size=min_size, max_size=max_size).map(frame)
 
 
 def dicts(rows: pl.DataFrame) -> list[Row]:

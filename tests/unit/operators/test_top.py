@@ -27,7 +27,8 @@ def best(rows: Sequence[Row], by: str, k: int, ties: bool, ascending: bool) -> l
 
 
 def grouped(rows: Sequence[Row], column: str) -> list[list[Row]]:
-    values = sorted({row[column] for row in rows}, key=null_first)
+    """The rows by value of a column, in the order of the values; top() puts null behind them."""
+    values = sorted({row[column] for row in rows}, key=lambda value: (value is None, null_first(value)))
     return [[row for row in rows if row[column] == value] for value in values]
 
 
@@ -46,7 +47,7 @@ def test_top_of_each_time(rows: pl.DataFrame, choice: dict[str, Any], by: str, c
 @given(rows=frames(20), choice=CHOICES, cuts=CUTS)
 def test_top_per_value_of_a_column(rows: pl.DataFrame, choice: dict[str, Any], cuts: list[int]) -> None:
     crowded = rows.with_columns(pl.col("tuple_time") // 20 * 20)
-    k, ties, ascending = choice.values()
+    k, ties, ascending = choice["k"], choice["ties"], choice["ascending"]
     operator = operator_of(lambda s: s.top(k, by="x", per="k", ties=ties, ascending=ascending))
     expected = [
         tuple(row.values())
@@ -62,7 +63,7 @@ def test_top_per_value_of_a_column(rows: pl.DataFrame, choice: dict[str, Any], c
 def test_top_of_a_window_gives_the_rows_themselves(
     rows: pl.DataFrame, choice: dict[str, Any], size: int, every: int, cuts: list[int]
 ) -> None:
-    k, ties, ascending = choice.values()
+    k, ties, ascending = choice["k"], choice["ties"], choice["ascending"]
     operator = operator_of(lambda s: s.window(size, every=every).top(k, by="x", ties=ties, ascending=ascending))
     expected = []
     for start in (number * every for number in range(-40, 60)):
@@ -75,7 +76,7 @@ def test_top_of_a_window_gives_the_rows_themselves(
 @settings(max_examples=40, deadline=None)
 @given(rows=frames(16), choice=CHOICES, cuts=CUTS)
 def test_top_per_key_of_an_until_window(rows: pl.DataFrame, choice: dict[str, Any], cuts: list[int]) -> None:
-    k, ties, ascending = choice.values()
+    k, ties, ascending = choice["k"], choice["ties"], choice["ascending"]
     operator = operator_of(lambda s: s.window(until="ends", by="k").top(k, by="f", ties=ties, ascending=ascending))
     in_time = [row for row in dicts(rows) if row["ends"] is not None and row["ends"] > row["tuple_time"]]
     expected = []
