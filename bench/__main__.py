@@ -1,4 +1,4 @@
-"""``python -m bench core [--quick] [--json] [--check]``."""
+"""``python -m bench core [--quick] [--json] [--save] [--check]``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ def main() -> int:
     parser.add_argument("what", choices=["core"], help="core: the fold in process, on one core")
     parser.add_argument("--json", action="store_true", help="one JSON object on one line, and nothing else on stdout")
     parser.add_argument("--quick", action="store_true", help="less data; the ratios are rougher")
+    parser.add_argument("--save", action="store_true", help="write bench/results/core.json and bench/RESULTS.md")
     parser.add_argument("--check", action="store_true", help="exit 1 if a ratio to the batch is below its target")
     given = parser.parse_args()
 
-    from bench import core
+    from bench import core, save
 
     results = core.run(quick=given.quick, say=lambda text: print(text, file=sys.stderr))
     print(json.dumps(results) if given.json else core.report(results))
+    if given.save:
+        save.save(results)
     failed = core.failed_ratios(results) if given.check else []
     for line in failed:
         print(f"below target: {line}", file=sys.stderr)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import evenflow as ef
 import numpy as np
 import polars as pl
+
+import evenflow as ef
 
 SECOND_US = 1_000_000
 BUCKET_US = 100_000

@@ -12,7 +12,7 @@ from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take, times
 from evenflow.operators.operator import Operator, Schema, Step
 from evenflow.operators.packing import Segments
-from evenflow.operators.times import FINAL, START, later
+from evenflow.operators.times import FINAL, START, later, readable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class Distinct(Operator[DistinctState]):
         self.within_us = within_us
 
     def __repr__(self) -> str:
-        return f"distinct({', '.join(self.keys)}, within={self.within_us}us)"
+        return f"distinct({', '.join(self.keys)}, within={readable(self.within_us)})"
 
     @property
     def horizon(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,16 @@ from evenflow.operators.operator import Schema
 
 _ACROSS_ROWS = {"Agg", "Filter", "Gather", "Len", "Over", "Slice", "Sort", "SortBy", "Window", "Explode", "Rolling"}
 """Nodes of an expression that look at more than one row or change how many there are."""
+
+
+def plain_text(expression: pl.Expr) -> str:
+    """An expression for people: without the notes that Polars makes about literals.
+
+    >>> plain_text(pl.col("n") > 3)
+    '(col("n")) > 3'
+    """
+    text = re.sub(r"\(?dyn (?:int|float): ([-\d.e]+)\)?", r"\1", str(expression))
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
 def check_columns(operator: str, columns: Mapping[str, Any], schema: Schema) -> None:

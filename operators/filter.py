@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from evenflow.operators.errors import DeclarationError
-from evenflow.operators.expressions import result_types
+from evenflow.operators.expressions import plain_text, result_types
 from evenflow.operators.kernel import evaluate, keep
 from evenflow.operators.operator import NoState, Operator, Schema, Step
 
@@ -22,7 +22,7 @@ class Filter(Operator[NoState]):
         self.predicate = predicate
 
     def __repr__(self) -> str:
-        return f"filter({self.predicate})"
+        return f"filter({plain_text(self.predicate)})"
 
     def schema(self, inputs: Schema) -> Schema:
         (dtype,) = result_types("filter", inputs, {"predicate": self.predicate}).values()

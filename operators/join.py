@@ -30,7 +30,7 @@ from evenflow.operators.keys import KeyRange, key_hash
 from evenflow.operators.operator import HeadOperator, Schema, Step
 from evenflow.operators.packing import Packed, Segments
 from evenflow.operators.segments import append, count
-from evenflow.operators.times import FINAL, START, later
+from evenflow.operators.times import FINAL, START, later, readable
 
 MATCHED = ":matched"
 Found = tuple[Positions, Positions, Positions, Positions]
@@ -98,7 +98,7 @@ class Join(HeadOperator[JoinState]):
 
     def __repr__(self) -> str:
         on = [a if a == b else f"{a}={b}" for a, b in zip(self.left_on, self.right_on, strict=True)]
-        within = "for ever" if self.within_us is None else f"within {self.within_us}us"
+        within = "for ever" if self.within_us is None else f"within {readable(self.within_us)}"
         return f"{'left ' if self.left_outer else ''}join on {', '.join(on)} {within}"
 
     @property

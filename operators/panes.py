@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenflow.operators.times import FINAL, START
+from evenflow.operators.times import FINAL, START, readable
 
 Times = NDArray[np.int64]
 
@@ -23,6 +23,10 @@ class TimeWindows:
 
     size_us: int
     every_us: int
+
+    def __str__(self) -> str:
+        every = "" if self.every_us == self.size_us else f", every={readable(self.every_us)}"
+        return f"{readable(self.size_us)}{every}"
 
     @property
     def gaps(self) -> bool:

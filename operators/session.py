@@ -15,7 +15,7 @@ from evenflow.operators.operator import Operator, Schema, Step
 from evenflow.operators.packing import Scalar, Segments
 from evenflow.operators.segments import append, count
 from evenflow.operators.sums import Aggregation
-from evenflow.operators.times import FINAL, later
+from evenflow.operators.times import FINAL, later, readable
 from evenflow.operators.window import END, FIRST, FOLD_ROWS, window_rows
 
 LAST = ":last"
@@ -53,7 +53,7 @@ class SessionAggregate(Operator[SessionState]):
         self._empty = pl.DataFrame(schema={TUPLE_TIME: pl.Int64, **output})
 
     def __repr__(self) -> str:
-        return f"session(gap={self.gap_us}us, by={list(self.keys)})"
+        return f"session({readable(self.gap_us)}, by={list(self.keys)})"
 
     def schema(self, inputs: Schema) -> Schema:
         return self.output

@@ -22,6 +22,10 @@ class Ranking:
     ties: bool = False
     ascending: bool = False
 
+    def __str__(self) -> str:
+        per = f", per={list(self.per)}" if self.per else ""
+        return f"{self.k}, by={self.by!r}{per}{', ties=True' if self.ties else ''}"
+
     def best(self, rows: pl.DataFrame, group: tuple[str, ...]) -> pl.DataFrame:
         """The best rows of each group, best first. Nulls and NaN never rank; of equals the earlier row is better."""
         value = pl.col(self.by).fill_nan(None) if rows.schema[self.by].is_float() else pl.col(self.by)
@@ -54,8 +58,7 @@ class Top(Operator[NoState]):
         self.keys = ranking.per
 
     def __repr__(self) -> str:
-        per = f", per={list(self.ranking.per)}" if self.ranking.per else ""
-        return f"top({self.ranking.k}, by={self.ranking.by!r}{per}{', ties=True' if self.ranking.ties else ''})"
+        return f"top({self.ranking})"
 
     def schema(self, inputs: Schema) -> Schema:
         return inputs

@@ -153,7 +153,7 @@ class WindowAggregate(PaneAggregate):
         self.windows = windows
 
     def __repr__(self) -> str:
-        return f"window(size={self.windows.size_us}us, every={self.windows.every_us}us, by={list(self.keys)})"
+        return f"window({self.windows}, by={list(self.keys)})"
 
     @property
     def horizon(self) -> int | None:

@@ -58,7 +58,7 @@ class WindowTop(_Ranked, WindowAggregate):
         self.keys = ranking.per
 
     def __repr__(self) -> str:
-        return f"window(size={self.windows.size_us}us, every={self.windows.every_us}us).top({self.ranking.k})"
+        return f"window({self.windows}).top({self.ranking})"
 
 
 class UntilTop(_Ranked, UntilAggregate):
@@ -70,4 +70,4 @@ class UntilTop(_Ranked, UntilAggregate):
         self.keys = ranking.per
 
     def __repr__(self) -> str:
-        return f"window(until={self.column!r}).top({self.ranking.k})"
+        return f"window(until={self.column!r}).top({self.ranking})"

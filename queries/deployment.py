@@ -8,8 +8,9 @@ from typing import Literal, get_args
 
 from evenflow.operators.errors import DeclarationError, nearest
 from evenflow.operators.plan import Plan
+from evenflow.operators.times import readable
 from evenflow.queries.compile import compile_plan
-from evenflow.queries.durations import Duration, microseconds, readable
+from evenflow.queries.durations import Duration, microseconds
 from evenflow.queries.explain import explain
 from evenflow.queries.network import Network
 from evenflow.queries.stream import Stream

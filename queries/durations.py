@@ -49,19 +49,3 @@ def _parse(value: Duration, what: str) -> Decimal:
             f"or whole microseconds"
         )
     return Decimal(match[1]) * _UNITS_US[match[2]]
-
-
-def readable(us: int) -> str:
-    """A duration as a person writes it.
-
-    >>> readable(1_500_000), readable(100_000), readable(60_000_000), readable(7)
-    ('1.5s', '100ms', '1m', '7us')
-    """
-    for unit in ("d", "h", "m"):
-        if us and us % _UNITS_US[unit] == 0:
-            return f"{us // _UNITS_US[unit]}{unit}"
-    for unit in ("s", "ms"):
-        amount = Decimal(us) / _UNITS_US[unit]
-        if amount >= 1 and amount == amount.quantize(Decimal("0.001")):
-            return f"{amount.normalize():f}{unit}"
-    return f"{us}us"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evenflow.operators.fragment import Fragment, Stage
 from evenflow.operators.plan import Plan
+from evenflow.operators.times import readable
 from evenflow.operators.union import Union
-from evenflow.queries.durations import readable
 
 
 def explain(title: str, plan: Plan) -> str:

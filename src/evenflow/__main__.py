@@ -1,0 +1,5 @@
+"""``python -m evenflow``."""
+
+from evenflow.cli import main
+
+main()

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import deviation, frame, mean, operator_of, run, same_value
 
 import evenflow as ef
 from evenflow.operators.aggregates import Fields
 from evenflow.operators.grouping import Groups
+from oracles import deviation, frame, mean, operator_of, run, same_value
 
 FLOATS = st.lists(st.none() | st.floats(-1e6, 1e6), max_size=12)
 

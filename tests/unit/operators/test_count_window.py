@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import CLOSING, CUTS, INCREMENTAL, Row, assert_rows, both, closing, dicts, frame, frames, operator_of, run
 
 import evenflow as ef
 from evenflow.operators.times import FINAL
+from oracles import CLOSING, CUTS, INCREMENTAL, Row, assert_rows, both, closing, dicts, frame, frames, operator_of, run
 
 
 def expected(rows: Sequence[Row], n: int, key: str | None, answer: Any) -> list[tuple[Any, ...]]:

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import CUTS, Row, assert_rows, dicts, drive, frame, frames, operator_of, run, same_key
 
 from evenflow.operators.times import FINAL
+from oracles import CUTS, Row, assert_rows, dicts, drive, frame, frames, operator_of, run, same_key
 
 
 def expected(rows: Sequence[Row], on: Sequence[str], within: int) -> list[tuple[Any, ...]]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import polars as pl
 from hypothesis import given, settings
-from oracles import CUTS, ROW, between, frames
 
 import evenflow as ef
 from evenflow.operators.fragment import Fragment
 from evenflow.operators.packing import Packed
 from evenflow.operators.times import FINAL, START
 from evenflow.queries.compile import compile_plan
+from oracles import CUTS, ROW, between, frames
 
 
 def network() -> ef.Network:

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 from hypothesis import given, settings
-from oracles import CUTS, assert_rows, dicts, frame, frames, operator_of, run
 
 import evenflow as ef
+from oracles import CUTS, assert_rows, dicts, frame, frames, operator_of, run
 
 SCHEMA = {"v": pl.Int64}
 

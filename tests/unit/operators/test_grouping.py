@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import same_key
 
 from evenflow.operators.grouping import Groups
+from oracles import same_key
 
 KEYS = st.lists(
     st.tuples(

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import CUTS, ROW, Row, assert_rows, dicts, drive, frame, frames, operator_of, run
 
 import evenflow as ef
+from oracles import CUTS, ROW, Row, assert_rows, dicts, drive, frame, frames, operator_of, run
 
 WITHIN = st.sampled_from([0, 1, 3, 8, 30])
 Where = Callable[[Row, Row], bool]

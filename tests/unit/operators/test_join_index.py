@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import frame
 
 from evenflow.operators.join_index import INDEX, NUMBER, Side, expire, in_stream_order, insert, probe, sides
 from evenflow.operators.join_sweep import sweep
 from evenflow.operators.keys import key_hash
+from oracles import frame
 
 SCHEMA = {"k": pl.Int64}
 BLOCK = 1 << 40
@@ -93,9 +93,7 @@ def test_a_sweep_finds_each_pair_of_both_sides(rows: Rows, sides_: list[bool], w
     assert swept is not None
     pairs = data.to_dicts()
     found = {
-        (i, j)
-        for i, j in zip(swept[0].tolist(), swept[1].tolist(), strict=True)
-        if pairs[i]["k"] == pairs[j]["k"]
+        (i, j) for i, j in zip(swept[0].tolist(), swept[1].tolist(), strict=True) if pairs[i]["k"] == pairs[j]["k"]
     }
     expected = {
         (i, j)

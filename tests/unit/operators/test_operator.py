@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import polars as pl
 import pytest
 from hypothesis import given, settings
-from oracles import CUTS, ROW, assert_rows, dicts, drive, frames, operator_of, run
 
 import evenflow as ef
 from evenflow.operators.keys import KeyRange
 from evenflow.operators.operator import NoState, Schema
 from evenflow.operators.packing import Segments
 from evenflow.operators.times import FINAL
+from oracles import CUTS, ROW, assert_rows, dicts, drive, frames, operator_of, run
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import Driven, between, drive, frame, frames, operator_of
 
 import evenflow as ef
 from evenflow.operators.keys import KeyRange, key_hash
 from evenflow.operators.packing import Packed
 from evenflow.operators.times import FINAL
+from oracles import Driven, between, drive, frame, frames, operator_of
 
 RUNNING: dict[str, ef.Aggregate] = {
     "n": ef.count("x"),

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import CUTS, INCREMENTAL, Row, assert_rows, dicts, frame, frames, incremental, operator_of, run
 
 import evenflow as ef
+from oracles import CUTS, INCREMENTAL, Row, assert_rows, dicts, frame, frames, incremental, operator_of, run
 
 
 def expected(rows: Sequence[Row], last: int | None, key: str | None) -> list[tuple[Any, ...]]:

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import evenflow as ef
 from oracles import (
     CLOSING,
     CUTS,
@@ -26,8 +28,6 @@ from oracles import (
     operator_of,
     run,
 )
-
-import evenflow as ef
 
 
 def sessions(rows: Sequence[Row], gap: int, key: str | None) -> list[tuple[Any, list[Row]]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import CUTS, ROW, assert_rows, dicts, frame, frames, operator_of, run
 
 import evenflow as ef
+from oracles import CUTS, ROW, assert_rows, dicts, frame, frames, operator_of, run
 
 MANY = settings(max_examples=40, deadline=None)
 
@@ -17,9 +17,7 @@ MANY = settings(max_examples=40, deadline=None)
 def test_filter_keeps_what_is_true_and_null_is_not(rows: pl.DataFrame, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.filter((pl.col("x") > 0) | (pl.col("tuple_time") < 0)))
     kept = [
-        tuple(row.values())
-        for row in dicts(rows)
-        if row["tuple_time"] < 0 or (row["x"] is not None and row["x"] > 0)
+        tuple(row.values()) for row in dicts(rows) if row["tuple_time"] < 0 or (row["x"] is not None and row["x"] > 0)
     ]
     assert_rows(run(operator, [rows], cuts), kept)
     assert operator.horizon == 0

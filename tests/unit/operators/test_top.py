@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import CUTS, Row, assert_rows, dicts, frame, frames, null_first, operator_of, run
 
 import evenflow as ef
+from oracles import CUTS, Row, assert_rows, dicts, frame, frames, null_first, operator_of, run
 
 CHOICES = st.fixed_dictionaries({"k": st.integers(1, 3), "ties": st.booleans(), "ascending": st.booleans()})
 

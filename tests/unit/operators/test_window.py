@@ -9,6 +9,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import evenflow as ef
+from evenflow.operators.times import FINAL, START
 from oracles import (
     CLOSING,
     CUTS,
@@ -28,9 +31,6 @@ from oracles import (
     run,
     same_key,
 )
-
-import evenflow as ef
-from evenflow.operators.times import FINAL, START
 
 SIZES = st.tuples(st.integers(1, 12), st.integers(1, 12))
 
@@ -59,9 +59,7 @@ def expected_windows(
 ) -> list[tuple[Any, ...]]:
     windows = sorted(hop(rows, size, every), key=lambda window: window[1])
     return [
-        (end, start, end, *key, *answer(part))
-        for start, end, inside in windows
-        for key, part in by_key(inside, keys)
+        (end, start, end, *key, *answer(part)) for start, end, inside in windows for key, part in by_key(inside, keys)
     ]
 
 
@@ -100,9 +98,7 @@ def test_windows_without_keys(rows: pl.DataFrame, sizes: tuple[int, int], cuts: 
 @given(rows=frames(), size=st.integers(1, 15), cuts=CUTS)
 def test_float_keys_have_one_zero_and_one_nan(rows: pl.DataFrame, size: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(size, by="f").agg(n=ef.count(), xs=pl.col("x").implode()))
-    expected = expected_windows(
-        dicts(rows), size, size, ["f"], lambda part: (len(part), [row["x"] for row in part])
-    )
+    expected = expected_windows(dicts(rows), size, size, ["f"], lambda part: (len(part), [row["x"] for row in part]))
     assert_rows(run(operator, [rows], cuts), expected)
 
 
