@@ -26,7 +26,8 @@ def page(results: dict[str, Any]) -> str:
             "# Results",
             "",
             f"Made by `python -m bench core --save` on {results['date']}: {results['machine']}; one core, "
-            f"{results['bucket_ms']} ms buckets, 1 M tuples per second of stream time, medians of {results['runs']} runs.",
+            f"{results['bucket_ms']} ms buckets, 1 M tuples per second of stream time, "
+            f"medians of {results['runs']} runs.",
             "The batch is the fastest form of the same work that was found in Polars, sort included, one thread.",
             "",
             "| work | M tuples/s | slowest … fastest run | target | batch, M tuples/s | ratio |",
@@ -39,7 +40,8 @@ def page(results: dict[str, Any]) -> str:
             ),
             "",
             *(f"- batch form of {row['title']}: {row['batch_form']}" for row in rows),
-            f"- an almost empty bucket through five operators: {small['median_ms']} ms, 99 % below {small['p99_ms']} ms",
+            f"- an almost empty bucket through five operators: {small['median_ms']} ms "
+            f"(99 % under {small['p99_ms']} ms)",
             *(
                 f"- keeping a checkpoint of {int(n):,} rows of state: {one['keep_ns']} ns, "
                 f"{one['added_mb']} MB for {one['kept']:,} of them"

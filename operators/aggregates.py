@@ -161,7 +161,9 @@ class Sum(Aggregate):
 
     def lift(self, values: pl.Series) -> list[pl.Series]:
         numbers = values.cast(self.dtype(values.dtype))
-        return [numbers.fill_null(0) if numbers.null_count() else numbers]
+        if not numbers.null_count():
+            return [numbers]
+        return [numbers.to_physical().fill_null(0).cast(numbers.dtype)]
 
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         total = fields[0]
@@ -273,7 +275,7 @@ class _Extreme(Aggregate):
 
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         values = fields[0]
-        if values.dtype in (pl.String, pl.Binary, pl.Enum, pl.Decimal, pl.Int128):
+        if values.dtype in (pl.String, pl.Binary, pl.Enum, pl.Decimal, pl.Int128, pl.UInt128):
             return [self._fold_any(values, groups)]
         if values.dtype == pl.Boolean:
             return [self._fold_physical(values.cast(pl.UInt8), groups).cast(pl.Boolean)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -14,7 +14,8 @@ from evenflow.operators.errors import DeclarationError, nearest
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.operator import Schema
 
-_ACROSS_ROWS = {"Agg", "Filter", "Gather", "Len", "Over", "Slice", "Sort", "SortBy", "Window", "Explode", "Rolling"}
+_ACROSS_ROWS = {"Agg", "Explode", "Filter", "Gather", "Len", "Over", "Rolling", "Slice", "Sort", "SortBy"}
+_ACROSS_ROWS |= {"DropNans", "DropNulls"}
 """Nodes of an expression that look at more than one row or change how many there are."""
 
 
@@ -50,17 +51,35 @@ def check_row_by_row(operator: str, expression: pl.Expr) -> None:
             f"{operator}: {expression} divides a choice between constants by a constant, which Polars computes in two "
             f"ways that differ in the last bit; make the choice in a with_columns(...) of its own and divide after it"
         )
-    across = next((node for node in _nodes(tree) if node in _ACROSS_ROWS), None)
-    if across is None:
-        try:
-            if expression.meta.is_row_separable():
-                return
-        except pex.PolarsError:  # some expressions over list elements cannot be asked
-            return
-    raise DeclarationError(
-        f"{operator}: {expression} is not computed row by row, so its result would depend on how the input is cut "
-        f"into batches; use window(...).agg(...) or running(...).agg(...) for what spans rows"
-    )
+    if not _is_row_by_row(expression):
+        raise DeclarationError(
+            f"{operator}: {expression} is not computed row by row, so its result would depend on how the input is cut "
+            f"into batches; use window(...).agg(...) or running(...).agg(...) for what spans rows"
+        )
+
+
+def _is_row_by_row(expression: pl.Expr) -> bool:
+    """Whether every node of an expression looks at its own row alone. (Polars' own answer is about the top one.)"""
+    kind = _kind(expression)
+    parts = expression.meta.pop()
+    if kind == "Eval":  # within one list value anything goes; only the list itself must be its row's
+        return _is_row_by_row(parts[-1])
+    if kind in _ACROSS_ROWS:
+        return False
+    try:
+        alone = expression.meta.is_row_separable()
+    except pex.PolarsError:  # it cannot say of expressions over list values; their parts are asked
+        alone = True
+    return alone and all(map(_is_row_by_row, parts))
+
+
+def _kind(expression: pl.Expr) -> str:
+    tree = json.loads(expression.meta.serialize(format="json"))
+    if isinstance(tree, str):
+        return tree
+    kind, content = next(iter(tree.items()))
+    function = content.get("function") if kind == "Function" else None
+    return function if isinstance(function, str) else str(kind)
 
 
 def _divides_a_choice(tree: Any) -> bool:
@@ -96,23 +115,6 @@ def _subtrees(tree: Any) -> Iterator[Any]:
         yield from _subtrees(part)
 
 
-def _nodes(tree: Any) -> Iterator[str]:
-    """The names of an expression's nodes, leaving out what is evaluated within one list value."""
-    if isinstance(tree, str):
-        yield tree
-    elif isinstance(tree, list):
-        for item in tree:
-            yield from _nodes(item)
-    elif isinstance(tree, dict):
-        for name, value in tree.items():
-            if name in ("Eval", "StructEval", "Literal", "Column"):
-                continue
-            yield name
-            if name in ("function", "dtype", "options"):
-                continue
-            yield from _nodes(value)
-
-
 def check_aggregate(operator: str, expression: pl.Expr) -> None:
     """Raise if an aggregate would not give the same value each time it is asked."""
     try:
@@ -130,16 +132,16 @@ def result_types(operator: str, schema: Schema, columns: Mapping[str, pl.Expr]) 
     check_columns(operator, columns, schema)
     for expression in columns.values():
         check_row_by_row(operator, expression)
-    frame = pl.LazyFrame(schema={TUPLE_TIME: pl.Int64, **schema})
-    return _types(operator, columns, lambda named: frame.select(named))
+    frame = pl.DataFrame(schema={TUPLE_TIME: pl.Int64, **schema})
+    return _types(operator, columns, frame.select)
 
 
 def aggregate_types(operator: str, schema: Schema, columns: Mapping[str, pl.Expr]) -> dict[str, pl.DataType]:
     """The types of aggregate expressions, one value a group; Polars' own counts (UInt32) become Int64."""
     check_columns(operator, columns, schema)
-    frame = pl.LazyFrame(schema={TUPLE_TIME: pl.Int64, **schema, ":group": pl.Int64})
-    types = _types(operator, columns, lambda named: frame.group_by(":group").agg(named).drop(":group"))
-    ungrouped = _types(operator, columns, lambda named: frame.select(named))
+    frame = pl.DataFrame(schema={TUPLE_TIME: pl.Int64, **schema, ":group": pl.Int64})
+    types = _types(operator, columns, frame.group_by(":group").agg)
+    ungrouped = _types(operator, columns, frame.lazy().select)
     for name, expression in columns.items():
         if types[name] == pl.List(ungrouped[name]):
             raise DeclarationError(
@@ -151,11 +153,12 @@ def aggregate_types(operator: str, schema: Schema, columns: Mapping[str, pl.Expr
     return types
 
 
-def _types(operator: str, columns: Mapping[str, pl.Expr], select: Any) -> dict[str, pl.DataType]:
+def _types(operator: str, columns: Mapping[str, pl.Expr], compute: Callable[..., Any]) -> dict[str, pl.DataType]:
+    """The types that come out when each expression is computed over no rows at all."""
     types: dict[str, pl.DataType] = {}
     for name, expression in columns.items():
         try:
-            types[name] = select(expression.alias(name)).collect_schema()[name]
+            types[name] = compute(expression.alias(name)).collect_schema()[name]
         except pex.PolarsError as error:
             reason = str(error).splitlines()[0]
             raise DeclarationError(f"{operator}: {name} = {expression} cannot be computed: {reason}") from error

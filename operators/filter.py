@@ -33,5 +33,5 @@ class Filter(Operator[NoState]):
     def step(self, state: NoState, rows: pl.DataFrame, upto: int) -> Step[NoState]:
         if not rows.height:
             return Step(state, rows, upto)
-        mask = evaluate(rows, [self.predicate])[0]
+        mask = evaluate(rows, self.predicate)
         return Step(state, rows if mask.all(ignore_nulls=False) else keep(rows, mask), upto)

@@ -105,7 +105,7 @@ def _encode(column: pl.Series) -> Codes:
         return _encode_bytes(column)
     elif column.dtype != pl.Boolean:
         column = column.to_physical()
-        if column.dtype == pl.Int128:
+        if column.dtype in (pl.Int128, pl.UInt128):
             return _encode_bytes(column.cast(pl.String))
     return _dictionary(column)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from evenflow.operators.errors import DeclarationError, nearest
+from evenflow.operators.errors import DeclarationError, InvariantError, nearest
 from evenflow.operators.expressions import result_types
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.join_index import (
@@ -18,18 +19,18 @@ from evenflow.operators.join_index import (
     Positions,
     Side,
     expire,
-    in_stream_order,
     insert,
     numbered,
     probe,
     sides,
+    span,
 )
 from evenflow.operators.join_sweep import sweep
 from evenflow.operators.kernel import evaluate, in_order, keep, stack, take, times
-from evenflow.operators.keys import KeyRange, key_hash
+from evenflow.operators.keys import key_hash
 from evenflow.operators.operator import HeadOperator, Schema, Step
-from evenflow.operators.packing import Packed, Segments
-from evenflow.operators.segments import append, count
+from evenflow.operators.packing import Segments
+from evenflow.operators.segments import count
 from evenflow.operators.times import FINAL, START, later, readable
 
 MATCHED = ":matched"
@@ -66,7 +67,8 @@ class Join(HeadOperator[JoinState]):
     """Rows match if their keys are equal, |left time − right time| ≤ ``within`` and ``where`` holds.
 
     A pair goes out with the later row, at its time and in its place; of several pairs of one row the one with the
-    earliest partner comes first. A left row without a partner goes out just after its band has passed, with nulls.
+    earliest partner comes first. A left row without a partner goes out just after its band has passed, with nulls;
+    several of one time by key.
     ``within=None`` keeps both sides for ever.
 
     >>> import evenflow as ef
@@ -103,14 +105,17 @@ class Join(HeadOperator[JoinState]):
 
     @property
     def horizon(self) -> int | None:
-        return self.within_us
+        """A left row waits for ``within``, and may have found a partner from as long before it."""
+        if self.within_us is None or not self.left_outer:
+            return self.within_us
+        return 2 * self.within_us + 1
 
     @property
     def blocking(self) -> bool:
         return True
 
-    def table_keys(self, table: str) -> tuple[str, ...]:
-        return self.right_on if table == "right" else self.left_on
+    def table_keys(self, table: str) -> tuple[str, ...] | None:
+        return {"left": self.left_on, "right": self.right_on}.get(table)
 
     def schema(self, *inputs: Schema) -> Schema:
         left, right = (dict(pl.Schema(dict(schema))) for schema in inputs)
@@ -141,12 +146,14 @@ class Join(HeadOperator[JoinState]):
             raise DeclarationError(f"join: the {side} side has no column {name!r}; {nearest(name, schema)}")
 
     def step(self, state: JoinState, rows: Sequence[pl.DataFrame], upto: int) -> Step[JoinState]:
+        state = replace(state, left=_filled(state.left), right=_filled(state.right))
         left, right = (in_order(part) for part in rows)
         left = left if self.left_outer else _without_null_keys(left, self.left_on)
         right = _without_null_keys(right, self.right_on)
         if not (left.height or right.height or self.left_outer):
             return Step(self._passed(state, upto), self._empty, upto)
-        joined, matched_numbers = self._joined(self._pairs(state, left, right))
+        pairs = self._pairs(state, left, right) if left.height or right.height else None
+        joined, matched_numbers = self._joined(pairs)
         out = joined
         matched = state.matched
         if self.left_outer:
@@ -193,10 +200,9 @@ class Join(HeadOperator[JoinState]):
         for probes in self._probes(left, self.left_on, state.right, state.n_left):
             for target in map(Side.of, state.right):
                 at, earlier = probe(target, probes, self.within_us, earlier_us=1)
-                place = merged.left_place[_numbers(probes.rows)[at] - state.n_left]
-                numbers = _numbers(target.rows)[earlier]
                 new_at = _numbers(probes.rows)[at] - state.n_left
-                found.append((new_at, rights.add(target, earlier), place, numbers))
+                numbers = _numbers(target.rows)[earlier]
+                found.append((new_at, rights.add(target, earlier), merged.left_place[new_at], numbers))
         for probes in self._probes(right, self.right_on, state.left, state.n_right):
             for target in map(Side.of, state.left):
                 at, earlier = probe(target, probes, self.within_us, earlier_us=0)
@@ -210,7 +216,7 @@ class Join(HeadOperator[JoinState]):
         """New rows that may reach back into the kept segments: with a short band only the first of them."""
         if not targets:
             return []
-        newest = max(int(times(target).max()) for target in targets)
+        newest = max(span(target)[1] for target in targets)
         last = rows.height if self.within_us is None else np.searchsorted(times(rows), newest + self.within_us, "right")
         return sides(rows.slice(0, int(last)), keys, number)
 
@@ -257,7 +263,7 @@ class Join(HeadOperator[JoinState]):
         their_columns = [right[name].alias(new) for name, new in self._right.items()]
         out = pl.DataFrame([stamps, *mine_columns, *their_columns])
         if self.where is not None:
-            mask &= evaluate(out, [self.where.fill_null(False)])[0]
+            mask &= evaluate(out, self.where.fill_null(False))
         numbers = left[NUMBER]
         if not mask.all():
             out, numbers = keep(out, mask), numbers.filter(mask)
@@ -270,30 +276,27 @@ class Join(HeadOperator[JoinState]):
         before, after = self._left_since(upto), self._left_since(state.upto)
         parts = []
         for segment in (*state.left, new):
+            if not segment.height or span(segment)[0] >= before or span(segment)[1] < after:
+                continue
             stamps = times(segment)
             due = (stamps < before) & (stamps >= after)
             if due.any():
                 parts.append(keep(segment[[NUMBER, TUPLE_TIME, *self._left]], pl.Series(due)))
         if not parts:
             return self._empty, matched
-        due_rows = in_stream_order(parts)
+        due_rows = stack(parts).sort([TUPLE_TIME, *self.left_on, NUMBER])
         numbers = due_rows[NUMBER].to_numpy()
         alone = np.ones(len(numbers), dtype=bool)
         for segment in matched:
-            alone &= ~np.isin(numbers, segment[NUMBER].to_numpy())
+            alone &= ~_contains(_numbers(segment), numbers)
         rows = keep(due_rows, pl.Series(alone))
         stamps_out = (rows[TUPLE_TIME] + (self.within_us or 0) + 1).alias(TUPLE_TIME)
         nulls = [pl.Series(name, [None], dtype=self._empty.schema[name]) for name in self._right.values()]
         right = [column.new_from_index(0, rows.height) for column in nulls]
         out = pl.DataFrame([stamps_out, *(rows[name] for name in self._left), *right])
         done = int(numbers.max())
-        rest = [keep(segment, segment[NUMBER] > done) for segment in matched]
+        rest = [segment.slice(int(np.searchsorted(_numbers(segment), done, "right"))) for segment in matched]
         return out, tuple(segment for segment in rest if segment.height)
-
-    def pack(self, state: JoinState, key_range: KeyRange | None = None, since: JoinState | None = None) -> Packed:
-        """The numbers of matched rows carry no key and go with every key range."""
-        packed = super().pack(state, key_range, since)
-        return Packed(packed.scalars, {**packed.tables, "matched": super().pack(state, None, since).tables["matched"]})
 
     def settle(self, state: JoinState) -> JoinState:
         return self._rebuilt([state])
@@ -304,6 +307,8 @@ class Join(HeadOperator[JoinState]):
     def _rebuilt(self, states: Sequence[JoinState]) -> JoinState:
         """One segment a side, of what is still needed, numbered from 0 by time, key and old number."""
         upto = states[0].upto
+        if any(state.upto != upto for state in states):
+            raise InvariantError("join: the states to merge have not folded up to the same time")
         left = [
             self._flat(segment, state.matched, self._left_since(upto)) for state in states for segment in state.left
         ]
@@ -314,8 +319,8 @@ class Join(HeadOperator[JoinState]):
         return JoinState(left_rows, right_rows, numbers, count(left_rows), count(right_rows), upto)
 
     def _flat(self, segment: pl.DataFrame, matched: Segments, since: int) -> pl.DataFrame:
-        known = np.concatenate([part[NUMBER].to_numpy() for part in matched]) if matched else NOTHING
-        flags = pl.Series(MATCHED, np.isin(segment[NUMBER].to_numpy(), known))
+        known = np.sort(np.concatenate([NOTHING, *map(_numbers, matched)]))
+        flags = pl.Series(MATCHED, _contains(known, _numbers(segment)))
         return segment.with_columns(flags).filter(pl.col(TUPLE_TIME) >= since)
 
     def _renumbered(self, parts: Sequence[pl.DataFrame], keys: tuple[str, ...]) -> tuple[Segments, Positions]:
@@ -366,10 +371,28 @@ def _numbers(rows: pl.DataFrame) -> Positions:
     return rows[NUMBER].to_numpy()
 
 
+def _filled(segments: Segments) -> Segments:
+    """Without the empty segments that unpacking a key range may leave."""
+    return segments if all(map(len, segments)) else tuple(segment for segment in segments if segment.height)
+
+
 def _with_numbers(matched: Segments, numbers: Positions) -> Segments:
+    """Sorted numbers in few segments."""
     if not len(numbers):
         return matched
-    return append(matched, pl.DataFrame({NUMBER: np.unique(numbers)}))
+    fresh, head = np.unique(numbers), list(matched)
+    while head and head[-1].height <= 2 * len(fresh):
+        fresh = np.union1d(_numbers(head.pop()), fresh)
+    return (*head, pl.DataFrame({NUMBER: fresh}))
+
+
+def _contains(known: Positions, numbers: Positions) -> NDArray[np.bool_]:
+    """Which numbers are among the known ones, which are sorted."""
+    if not len(known):
+        return np.zeros(len(numbers), dtype=bool)
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    found: NDArray[np.bool_] = known[at] == numbers
+    return found
 
 
 def _without_null_keys(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

@@ -11,6 +11,7 @@ ones fall away whole.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -51,13 +52,25 @@ class Side:
 
     @classmethod
     def of(cls, segment: pl.DataFrame) -> Side:
-        stamps = times(segment)
-        return cls(segment, segment[INDEX].to_numpy(), None, int(stamps.min()), int(stamps.max()))
+        return cls(segment, segment[INDEX].to_numpy(), None, *span(segment))
 
     def segment(self) -> pl.DataFrame:
         """The rows in the order of their words, as a segment to be kept."""
         rows = self.rows if self.order is None else take(self.rows, self.order)
         return rows.insert_column(0, pl.Series(INDEX, self.words))
+
+
+_SPANS: dict[int, tuple[int, int]] = {}
+
+
+def span(segment: pl.DataFrame) -> tuple[int, int]:
+    """A segment's oldest and newest time, looked for once: a bucket must not scan every segment."""
+    known = _SPANS.get(id(segment))
+    if known is None:
+        stamps = times(segment)
+        known = _SPANS[id(segment)] = (int(stamps.min()), int(stamps.max()))
+        weakref.finalize(segment, _SPANS.pop, id(segment), None)
+    return known
 
 
 def numbered(rows: pl.DataFrame, first: int) -> pl.DataFrame:
@@ -82,10 +95,6 @@ def _side(rows: pl.DataFrame, keys: Sequence[str]) -> Side:
     return Side(rows, words[order], order, int(stamps[0]), int(stamps[-1]))
 
 
-def in_stream_order(segments: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return stack(segments).sort(NUMBER)
-
-
 def insert(segments: Segments, segment: pl.DataFrame, span_us_max: int | None) -> Segments:
     """The segments with one more, joined with smaller neighbours while they span no more than ``span_us_max``."""
     head = list(segments)
@@ -96,7 +105,7 @@ def insert(segments: Segments, segment: pl.DataFrame, span_us_max: int | None) -
 
 
 def _may_join(older: pl.DataFrame, newer: pl.DataFrame, span_us_max: int | None) -> bool:
-    first, last = int(times(older).min()), int(times(newer).max())
+    first, last = span(older)[0], span(newer)[1]
     if first // _BLOCK_US != last // _BLOCK_US:
         return False
     return span_us_max is None or last - first <= span_us_max
@@ -104,7 +113,7 @@ def _may_join(older: pl.DataFrame, newer: pl.DataFrame, span_us_max: int | None)
 
 def expire(segments: Segments, before: int) -> Segments:
     """Leave out segments that lie wholly before a time."""
-    return tuple(segment for segment in segments if int(times(segment).max()) >= before)
+    return tuple(segment for segment in segments if span(segment)[1] >= before)
 
 
 def probe(target: Side, probes: Side, within_us: int | None, earlier_us: int) -> tuple[Positions, Positions]:

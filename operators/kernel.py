@@ -75,29 +75,27 @@ def take(rows: pl.DataFrame, index: NDArray[np.int64]) -> pl.DataFrame:
     return rows[index]
 
 
-def at_least_two(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in one chunk; a single one twice.
+def at_least_two(columns: Iterable[pl.Series]) -> pl.DataFrame:
+    """The columns as a frame in one chunk; a single row twice.
 
     Polars divides a column by a number as multiplication by its inverse, but a single value really: the last bit
     of ``x / 3`` would tell how the input was cut. So no expression is ever evaluated over one row, nor over a column
     that Polars keeps as one repeated value, as it does after ``lit`` or ``vstack``.
     """
-    if rows.height != 1:
-        return pl.DataFrame([column.rechunk() for column in rows])
-    return pl.DataFrame([column.append(column).rechunk() for column in rows])
+    whole = [column.rechunk() for column in columns]
+    if len(whole[0]) == 1:
+        whole = [column.append(column).rechunk() for column in whole]
+    return pl.DataFrame(whole)
 
 
-def evaluate(rows: pl.DataFrame, expressions: Sequence[pl.Expr]) -> list[pl.Series]:
-    """One column for each row-by-row expression.
-
-    (One at a time: several in a ``select`` cost a hand-over of threads.)
-    """
-    wide = at_least_two(rows)
-    columns = [wide.select(expression).to_series() for expression in expressions]
-    return [
-        column.head(rows.height) if len(column) == wide.height else column.new_from_index(0, rows.height)
-        for column in columns
-    ]
+def evaluate(rows: pl.DataFrame, expression: pl.Expr, name: str = "") -> pl.Series:
+    """The column that a row-by-row expression makes of the rows."""
+    roots = dict.fromkeys(expression.meta.root_names()) or [TUPLE_TIME]
+    wide = at_least_two(rows[root] for root in roots)
+    column = wide.select(expression).to_series()
+    if len(column) != wide.height:
+        return column.new_from_index(0, rows.height).alias(name)
+    return column.head(rows.height).alias(name)
 
 
 def without_flags(rows: pl.DataFrame) -> pl.DataFrame:
@@ -125,6 +123,8 @@ class FrameKernel:
         return rows.slice(n)
 
     def split(self, rows: pl.DataFrame, time: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        if not rows.height:
+            return rows, rows
         stamps = times(rows)
         if is_sorted(stamps):
             at = int(np.searchsorted(stamps, time))

@@ -75,7 +75,7 @@ def _column_hash(column: pl.Series) -> Hashes:
 def _words(column: pl.Series) -> Hashes:
     if column.dtype.is_float():
         return _filled(canonical_floats(column), 0.0).view(np.uint64)
-    if column.dtype.is_decimal():
+    if column.dtype.is_decimal() or column.dtype in (pl.Int128, pl.UInt128):
         return _bytes_hash(column.cast(pl.String))
     values = _filled(column.to_physical(), False if column.dtype == pl.Boolean else 0)
     return values.astype(np.int64, copy=False).view(np.uint64)

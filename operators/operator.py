@@ -86,13 +86,13 @@ class Portable(ABC, Generic[S]):
             return pack_state(state, None, since)
 
         def select(table: str, rows: pl.DataFrame) -> pl.DataFrame:
-            hashes = key_hash(rows, self.table_keys(table))
-            return rows.filter(pl.Series(key_range.select(hashes)))
+            keys = self.table_keys(table)
+            return rows if keys is None else rows.filter(pl.Series(key_range.select(key_hash(rows, keys))))
 
         return pack_state(state, select, since)
 
-    def table_keys(self, table: str) -> tuple[str, ...]:
-        """The key columns as they are called in one table of the state."""
+    def table_keys(self, table: str) -> tuple[str, ...] | None:
+        """The key columns as they are called in one table of the state; None: its rows go with every key range."""
         return self.keys
 
     def unpack(self, packed: Packed, base: S | None = None) -> S:

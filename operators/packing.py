@@ -50,7 +50,7 @@ class Packed:
                     part.write_ipc(buffer)
                     blobs.append(buffer.getvalue())
                     layout[name].append({"bytes": len(blobs[-1])})
-        header = json.dumps({"scalars": dict(self.scalars), "tables": layout}, sort_keys=True).encode()
+        header = json.dumps({"scalars": dict(self.scalars), "tables": layout}).encode()
         return len(header).to_bytes(_HEADER_LENGTH_BYTES, "little") + header + b"".join(blobs)
 
     @classmethod

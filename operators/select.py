@@ -9,7 +9,7 @@ import polars as pl
 from evenflow.operators.errors import DeclarationError
 from evenflow.operators.expressions import result_types
 from evenflow.operators.items import TUPLE_TIME
-from evenflow.operators.kernel import at_least_two
+from evenflow.operators.kernel import evaluate
 from evenflow.operators.operator import NoState, Operator, Schema, Step
 
 
@@ -28,7 +28,6 @@ class Select(Operator[NoState]):
         if not columns:
             raise DeclarationError("select: name at least one column to keep")
         self.columns = dict(columns)
-        self._expressions = [pl.col(TUPLE_TIME), *(e.alias(name) for name, e in self.columns.items())]
         plain = [e.meta.output_name() for name, e in self.columns.items() if e.meta.is_column()]
         self._plain = [TUPLE_TIME, *plain] if plain == list(self.columns) else None
 
@@ -45,4 +44,5 @@ class Select(Operator[NoState]):
             return Step(state, self._empty, upto)
         if self._plain:
             return Step(state, rows[self._plain], upto)
-        return Step(state, at_least_two(rows).select(self._expressions).head(rows.height), upto)
+        columns = [evaluate(rows, expression, name) for name, expression in self.columns.items()]
+        return Step(state, pl.DataFrame([rows[TUPLE_TIME], *columns]), upto)

@@ -59,6 +59,7 @@ class SessionAggregate(Operator[SessionState]):
         return self.output
 
     def step(self, state: SessionState, rows: pl.DataFrame, upto: int) -> Step[SessionState]:
+        state = _without_empty(state)
         if rows.height:
             state = self._collect(state, rows)
         waiting = count(state.pending)
@@ -136,8 +137,9 @@ class SessionAggregate(Operator[SessionState]):
         return sessions.sort(LAST, maintain_order=True)
 
     def settle(self, state: SessionState) -> SessionState:
+        state = _without_empty(state)
         if not (state.open or state.pending):
-            return state
+            return SessionState()
         sessions = self._sessions(state).sort([LAST, *self.keys])
         raw = stack(state.raw).sort([TUPLE_TIME, *self.keys], maintain_order=True) if state.raw else None
         soonest = int(sessions[LAST].to_numpy().min()) + self.gap_us
@@ -149,3 +151,11 @@ class SessionAggregate(Operator[SessionState]):
     def _boundary(self, state: SessionState, upto: int) -> int:
         """An open session may end as soon as its silence is long enough; a new one not before its gap has passed."""
         return max(min(state.next_close, later(upto, self.gap_us)), later(upto, 1))
+
+
+def _without_empty(state: SessionState) -> SessionState:
+    """Without the empty segments that unpacking a key range may leave."""
+    if all(map(len, (*state.open, *state.pending, *state.raw))):
+        return state
+    open_, pending, raw = (tuple(filter(len, table)) for table in (state.open, state.pending, state.raw))
+    return SessionState(open_, pending, raw, state.next_close)

@@ -68,7 +68,7 @@ class Aggregation:
             if name in self.plain:
                 columns.setdefault(self.plain[name], rows[self.plain[name]])
             else:
-                columns[f":{name}"] = evaluate(rows, [aggregate.value])[0].alias(f":{name}")
+                columns[f":{name}"] = evaluate(rows, aggregate.value, f":{name}")
         return pl.DataFrame(list(columns.values()))
 
     def _key(self, column: pl.Series) -> pl.Series:

@@ -126,8 +126,16 @@ class Deployment:
         outputs = {name: number for name, number in self.network.output_numbers.items() if number in placed}
         for node in nodes:
             if node.number not in placed:
-                outputs |= {nodes[number].name: number for number in node.inputs if number in placed}
+                for number in node.inputs:
+                    if number in placed:
+                        outputs.setdefault(self._stream_name(number), number)
         return compile_plan(nodes, outputs, placed)
+
+    def _stream_name(self, number: int) -> str:
+        """What a stream between nodes is called: its name, unless an output of another stream has it."""
+        name = self.network.nodes[number].name
+        taken = self.network.outputs.get(name)
+        return name if taken is None or taken.number == number else f"{name}#{number}"
 
     def _check_stream(self, name: str, stream: Stream) -> None:
         if stream.network is not self.network:
@@ -153,15 +161,22 @@ class Deployment:
 
     def _check_complete(self, owner: Mapping[int, str]) -> None:
         for name, stream in self.network.outputs.items():
-            if self.network.nodes[stream.number].operator is not None and stream.number not in owner:
+            if self.network.nodes[stream.number].operator is None:
+                raise DeclarationError(
+                    f"Deployment: output {name!r} is the source {stream.name!r} itself, which no node makes; "
+                    f"give it an operator, such as net.union({stream.name}).output({name!r})"
+                )
+            if stream.number not in owner:
                 raise DeclarationError(
                     f"Deployment: output {name!r} is on no node; place its stream {stream.name!r} with app.node(...)"
                 )
+        budgeted = self.network.upstream([self.network.outputs[name].number for name in self.deadlines])
+        on_a_path = {owner[number] for number in budgeted if number in owner}
         for settings in self.nodes.values():
-            if settings.x_us is None and not self.deadlines:
+            if settings.x_us is None and settings.name not in on_a_path:
                 raise DeclarationError(
                     f"node {settings.name!r}: say x=, the longest that an answer may be held back, "
-                    f"or set a budget with app.deadline(output, ...)"
+                    f"or set a budget with app.deadline(...) for an output behind it"
                 )
 
     def _check_loop_free(self, owner: Mapping[int, str]) -> None:

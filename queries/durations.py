@@ -10,6 +10,7 @@ from evenflow.operators.errors import DeclarationError
 
 Duration = str | timedelta | int
 
+DURATION_US_MAX = 2**62
 _UNITS_US = {
     "us": 1,
     "µs": 1,
@@ -32,6 +33,8 @@ def microseconds(value: Duration, what: str, zero: bool = False) -> int:
     us = _parse(value, what)
     if us != us.to_integral_value():
         raise DeclarationError(f"{what}={value!r} is not a whole number of microseconds")
+    if us > DURATION_US_MAX:
+        raise DeclarationError(f"{what}={value!r} is too long: more than {DURATION_US_MAX} microseconds")
     if us < 0 or (us == 0 and not zero):
         raise DeclarationError(f"{what}={value!r} must be longer than nothing")
     return int(us)

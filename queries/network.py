@@ -22,7 +22,7 @@ from evenflow.queries.source import Source, declare_source
 from evenflow.queries.stream import Stream
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SourceStream(Stream):
     """A stream that comes in from outside."""
 

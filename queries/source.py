@@ -17,7 +17,7 @@ from evenflow.operators.errors import DeclarationError, InputError, nearest
 from evenflow.operators.items import HEADER, TUPLE_TIME
 from evenflow.operators.kernel import keep
 from evenflow.operators.operator import Schema
-from evenflow.operators.times import FINAL, START
+from evenflow.operators.times import FINAL, START, readable
 
 REASON = "reason"
 ROW = "row"
@@ -45,12 +45,13 @@ class Source:
         stamped = self._stamped(self._typed(rows))
         stamps = stamped[TUPLE_TIME]
         reasons = np.full(stamped.height, "", dtype=object)
+        values = stamps.fill_null(START).to_numpy()
+        possible = (values > START) & (values < FINAL)
         if self.time is not None and stamped.height:
-            values = stamps.fill_null(START).to_numpy()
-            lead = np.maximum.accumulate(np.concatenate(([newest], values)))[:-1]
+            lead = np.maximum.accumulate(np.concatenate(([newest], np.where(possible, values, START))))[:-1]
             late = (lead > START) & (values < np.where(lead > START, lead, 0) - self.slack_us)
-            reasons[late] = f"its time is more than {self.slack_us} us behind an earlier row's"
-        reasons[((stamps == START) | (stamps == FINAL)).fill_null(False).to_numpy()] = "its time is out of range"
+            reasons[late] = f"its time is more than {readable(self.slack_us)} behind an earlier row's"
+        reasons[~possible] = "its time is out of range"
         reasons[stamps.is_null().to_numpy()] = "it has no time"
         good = pl.Series(reasons == "")
         if good.all():
@@ -88,10 +89,15 @@ class Source:
         """Widen where nothing can be lost; anything else is the sender's mistake."""
         if column.dtype == pl.Null or _widens(column.dtype, dtype):
             try:
-                return column.cast(dtype)
+                wide = column.cast(dtype)
             except pl.exceptions.PolarsError as error:
                 reason = str(error).splitlines()[0]
                 raise InputError(f"source {self.name!r}: column {column.name!r}: {reason}") from error
+            if dtype.is_float() and column.dtype.is_integer() and not wide.cast(column.dtype).equals(column):
+                raise InputError(
+                    f"source {self.name!r}: column {column.name!r} holds integers that {dtype} cannot; declare it Int64"
+                )
+            return wide
         raise InputError(
             f"source {self.name!r}: column {column.name!r} holds {column.dtype}, but {dtype} is declared; "
             f"cast it before sending"

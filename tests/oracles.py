@@ -19,7 +19,7 @@ ROW = {"k": pl.Int64, "s": pl.String, "x": pl.Int64, "f": pl.Float64, "ends": pl
 NAN = math.nan
 
 TIMES = st.integers(-20, 40)
-CUTS = st.lists(st.integers(-22, 70), max_size=5)
+CUTS = st.lists(st.integers(-22, 70), max_size=4)
 FLOATS = st.sampled_from([None, 0.0, -0.0, 0.5, 0.1, -2.25, 3.0, 1e3, -1e-3, NAN])
 
 

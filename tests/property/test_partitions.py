@@ -42,20 +42,22 @@ ORDER = {
     "counted": ["place"],
     "running": ["place"],
     "distinct": ["place"],
-    "joined": ["tuple_time", "later", "earlier"],
+    "joined": ["tuple_time", "later", "key", "earlier"],
     "top": ["tuple_time", "k"],
 }
 
 
 def merge_key(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Unmatched rows of a left join come before all pairs of their time, by their own place."""
+    """Unmatched rows of a left join come before all pairs of their time, by key and then place."""
     if name != "joined":
         return frame
     later = pl.max_horizontal("place", "place_right")
     earlier = pl.min_horizontal("place", "place_right")
     alone = pl.col("place_right").is_null()
     return frame.with_columns(
-        later=pl.when(alone).then(-1).otherwise(later), earlier=pl.when(alone).then("place").otherwise(earlier)
+        later=pl.when(alone).then(-1).otherwise(later),
+        key=pl.when(alone).then("k"),
+        earlier=pl.when(alone).then("place").otherwise(earlier),
     )
 
 

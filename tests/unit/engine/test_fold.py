@@ -46,7 +46,7 @@ def test_an_unknown_source_or_output_is_named_with_the_nearest() -> None:
 
 def test_refused_rows_warn_and_stand_in_rejected() -> None:
     rows = pl.DataFrame({"at": [5, 1, 6], "v": [1, 2, 3]})
-    with pytest.warns(UserWarning, match=r"source 'a' refused 1 rows; row 1: its time is more than 0 us behind"):
+    with pytest.warns(UserWarning, match=r"source 'a' refused 1 rows; row 1: its time is more than 0us behind"):
         out = ef.fold(passing("at"), {"a": rows})
     assert out["out"]["v"].to_list() == [1, 3]
     assert out.rejected["a"]["row"].to_list() == [1]

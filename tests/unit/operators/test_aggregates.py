@@ -28,7 +28,7 @@ def over(aggregate: Any, values: list[Any], dtype: Any, cuts: list[int] | None =
     return run(operator, [rows], cuts or [])["out"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=FLOATS.filter(bool), cut=st.integers(0, 12))
 def test_float_aggregates_against_exact_sums(values: list[float | None], cut: int) -> None:
     numbers = [value for value in values if value is not None]

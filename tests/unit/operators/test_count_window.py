@@ -29,21 +29,21 @@ def expected(rows: Sequence[Row], n: int, key: str | None, answer: Any) -> list[
     return out
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(rows=frames(20), n=st.integers(1, 5), cuts=CUTS)
 def test_count_windows_by_key(rows: pl.DataFrame, n: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(rows=n, by="k").agg(**INCREMENTAL, **CLOSING))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), n, "k", both))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(20), n=st.integers(1, 5), cuts=CUTS)
 def test_count_windows_of_the_whole_stream(rows: pl.DataFrame, n: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(rows=n).agg(**INCREMENTAL, **CLOSING))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), n, None, both))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(20), n=st.integers(1, 5), cuts=CUTS)
 def test_count_windows_with_closing_expressions_alone(rows: pl.DataFrame, n: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(rows=n, by="s").agg(**CLOSING))

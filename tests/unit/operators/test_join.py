@@ -78,7 +78,7 @@ def assert_joined(actual: pl.DataFrame, answer: list[tuple[Any, ...]], right_col
     assert_rows(by_time, canonical(answer))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(left=frames(), right=frames(), within=WITHIN | st.none(), cuts=CUTS)
 def test_inner_join(left: pl.DataFrame, right: pl.DataFrame, within: int | None, cuts: list[int]) -> None:
     operator = operator_of(lambda a, b: a.join(b, on="k", within=within), 2)
@@ -97,7 +97,7 @@ def test_pairs_of_a_step_by_searching(
         assert run(operator, [left, right], cuts).equals(swept)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(left=frames(), right=frames(), within=WITHIN, cuts=CUTS)
 def test_left_join(left: pl.DataFrame, right: pl.DataFrame, within: int, cuts: list[int]) -> None:
     right = right.with_columns(pl.col("s").fill_null("?"))
@@ -106,7 +106,7 @@ def test_left_join(left: pl.DataFrame, right: pl.DataFrame, within: int, cuts: l
     assert_joined(run(operator, [left, right], cuts), answer, "s_right")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(left=frames(), right=frames(), within=WITHIN, outer=st.booleans(), cuts=CUTS)
 def test_join_where(left: pl.DataFrame, right: pl.DataFrame, within: int, outer: bool, cuts: list[int]) -> None:
     right = right.with_columns(pl.col("s").fill_null("?"))
@@ -121,7 +121,7 @@ def test_join_where(left: pl.DataFrame, right: pl.DataFrame, within: int, outer:
     assert_joined(run(operator, [left, right], cuts), answer, "s_right")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(left=frames(), right=frames(), within=WITHIN, cuts=CUTS)
 def test_join_of_differently_named_keys(left: pl.DataFrame, right: pl.DataFrame, within: int, cuts: list[int]) -> None:
     operator = operator_of(lambda a, b: a.join(b, left_on=["k", "s"], right_on=["x", "s"], within=within), 2)

@@ -81,5 +81,5 @@ def test_states_with_other_scalars_do_not_merge() -> None:
 
 
 def test_apply_takes_operators_only() -> None:
-    with pytest.raises(ef.DeclarationError, match="apply: .* is not an operator"):
+    with pytest.raises(ef.DeclarationError, match=r"apply: .* is not an operator"):
         ef.Network("n").source("a", ROW).apply(len)  # type: ignore[arg-type]

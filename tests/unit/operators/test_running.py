@@ -23,28 +23,28 @@ def expected(rows: Sequence[Row], last: int | None, key: str | None) -> list[tup
     return out
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(rows=frames(), cuts=CUTS)
 def test_running_by_key(rows: pl.DataFrame, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.running(by="k").agg(**INCREMENTAL))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), None, "k"))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), cuts=CUTS)
 def test_running_over_the_whole_stream(rows: pl.DataFrame, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.running().agg(**INCREMENTAL))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), None, None))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(rows=frames(), n=st.integers(1, 5), cuts=CUTS)
 def test_running_over_the_last_rows_by_key(rows: pl.DataFrame, n: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.running(by="k", rows=n).agg(**INCREMENTAL))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), n, "k"))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), n=st.integers(1, 5), cuts=CUTS)
 def test_running_over_the_last_rows_in_small_blocks(rows: pl.DataFrame, n: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.running(rows=n).agg(**INCREMENTAL))

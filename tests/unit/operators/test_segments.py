@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ def test_rows_stay_in_order_and_segments_stay_few(sizes: list[int]) -> None:
     assert count(segments) == total
     assert len(segments) <= total.bit_length()
     heights = [segment.height for segment in segments]
-    assert all(before > after for before, after in zip(heights, heights[1:], strict=False))
+    assert all(before > after for before, after in pairwise(heights))
 
 
 def test_older_segments_are_shared_and_not_changed() -> None:

@@ -52,28 +52,28 @@ def expected(rows: Sequence[Row], gap: int, key: str | None, answer: Any) -> lis
     return out
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(rows=frames(18), gap=st.integers(1, 12), cuts=CUTS)
 def test_sessions_by_key(rows: pl.DataFrame, gap: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.session(gap, by="k").agg(**INCREMENTAL, **CLOSING))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), gap, "k", both))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(18), gap=st.integers(1, 12), cuts=CUTS)
 def test_sessions_of_the_whole_stream(rows: pl.DataFrame, gap: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.session(gap).agg(**INCREMENTAL, **CLOSING))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), gap, None, both))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(18), gap=st.integers(1, 12), cuts=CUTS)
 def test_sessions_with_closing_expressions_alone(rows: pl.DataFrame, gap: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.session(gap, by="s").agg(**CLOSING))
     assert_rows(run(operator, [rows], cuts), expected(dicts(rows), gap, "s", closing))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(rows=frames(18), gap=st.integers(1, 12), cuts=CUTS)
 def test_folding_what_waits_early_changes_nothing(rows: pl.DataFrame, gap: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.session(gap, by="k").agg(**INCREMENTAL))

@@ -63,7 +63,7 @@ def expected_windows(
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), sizes=SIZES, cuts=CUTS)
 def test_sliding_windows_are_sql_hop(rows: pl.DataFrame, sizes: tuple[int, int], cuts: list[int]) -> None:
     size, every = sizes
@@ -71,14 +71,14 @@ def test_sliding_windows_are_sql_hop(rows: pl.DataFrame, sizes: tuple[int, int],
     assert_rows(run(operator, [rows], cuts), expected_windows(dicts(rows), size, every, ["k"], both))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), size=st.integers(1, 15), cuts=CUTS)
 def test_tumbling_windows_are_sql_tumble(rows: pl.DataFrame, size: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(size, by=["k", "s"]).agg(**INCREMENTAL))
     assert_rows(run(operator, [rows], cuts), expected_windows(dicts(rows), size, size, ["k", "s"], incremental))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), sizes=SIZES, cuts=CUTS)
 def test_windows_with_closing_expressions_alone(rows: pl.DataFrame, sizes: tuple[int, int], cuts: list[int]) -> None:
     size, every = sizes
@@ -86,7 +86,7 @@ def test_windows_with_closing_expressions_alone(rows: pl.DataFrame, sizes: tuple
     assert_rows(run(operator, [rows], cuts), expected_windows(dicts(rows), size, every, ["s"], closing))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), sizes=SIZES, cuts=CUTS)
 def test_windows_without_keys(rows: pl.DataFrame, sizes: tuple[int, int], cuts: list[int]) -> None:
     size, every = sizes
@@ -94,7 +94,7 @@ def test_windows_without_keys(rows: pl.DataFrame, sizes: tuple[int, int], cuts: 
     assert_rows(run(operator, [rows], cuts), expected_windows(dicts(rows), size, every, [], both))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), size=st.integers(1, 15), cuts=CUTS)
 def test_float_keys_have_one_zero_and_one_nan(rows: pl.DataFrame, size: int, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(size, by="f").agg(n=ef.count(), xs=pl.col("x").implode()))
@@ -154,14 +154,14 @@ def until_windows(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
     return out
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), cuts=CUTS)
 def test_until_windows_close_at_the_time_in_a_column(rows: pl.DataFrame, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(until="ends", by="k").agg(**INCREMENTAL, **CLOSING))
     assert_rows(run(operator, [rows], cuts), until_windows(dicts(rows)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=frames(), cuts=CUTS)
 def test_until_windows_with_closing_expressions_alone(rows: pl.DataFrame, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(until="ends", by="k").agg(last=pl.col("ends").max(), n=pl.len()))
@@ -187,7 +187,7 @@ def test_an_until_window_has_no_horizon() -> None:
 
 
 @pytest.mark.parametrize("fold_rows", [0, 2])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(rows=frames(), cuts=CUTS)
 def test_folding_what_waits_early_changes_nothing(fold_rows: int, rows: pl.DataFrame, cuts: list[int]) -> None:
     operator = operator_of(lambda s: s.window(9, every=4, by="k").agg(**INCREMENTAL))
