@@ -32,7 +32,7 @@ class Groups:
     @classmethod
     def by(cls, columns: Sequence[pl.Series], height: int) -> Groups:
         """Group by the columns together; with none, all rows are one group."""
-        varying = [column for column in columns if not _is_constant(column)]
+        varying = [column for column in columns if not is_constant(column)]
         if not varying:
             return cls(np.zeros(height, dtype=np.int64), min(height, 1))
         codes = _encode(varying[0])
@@ -90,7 +90,7 @@ class Groups:
         return place
 
 
-def _is_constant(column: pl.Series) -> bool:
+def is_constant(column: pl.Series) -> bool:
     """Whether all rows are known to be alike, as the panes of one bucket mostly are: such a column groups nothing."""
     if not column.dtype.is_integer() or column.null_count() or not len(column):
         return False

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from evenflow.operators.items import TUPLE_TIME
+from evenflow.operators.times import FINAL
 
 R = TypeVar("R")
 TieBreak = Sequence[pl.Expr]
@@ -28,6 +29,10 @@ class Kernel(Protocol[R]):
 
     def concat(self, parts: Sequence[R]) -> R:
         """The parts one after the other; there is at least one."""
+        ...
+
+    def earliest(self, rows: R) -> int:
+        """The smallest ``tuple_time``, or ``FINAL`` if there is no row."""
         ...
 
     def skip(self, rows: R, n: int) -> R:
@@ -119,6 +124,9 @@ class FrameKernel:
     def concat(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         return stack(parts)
 
+    def earliest(self, rows: pl.DataFrame) -> int:
+        return int(times(rows).min()) if rows.height else FINAL
+
     def skip(self, rows: pl.DataFrame, n: int) -> pl.DataFrame:
         return rows.slice(n)
 
@@ -135,10 +143,12 @@ class FrameKernel:
     def buckets(self, rows: pl.DataFrame, width_us: int) -> Iterable[tuple[int, pl.DataFrame]]:
         if not rows.height:
             return
-        index = times(rows) // width_us
-        if index[0] == index[-1] and (index == index[0]).all():
-            yield int(index[0]), rows
+        stamps = times(rows)
+        first = int(stamps.min()) // width_us
+        if first == int(stamps.max()) // width_us:
+            yield first, rows
             return
+        index = stamps // width_us
         if not is_sorted(index):
             order = np.argsort(index, kind="stable")
             rows, index = take(rows, order), index[order]
@@ -159,6 +169,9 @@ class ListKernel:
 
     def concat(self, parts: Sequence[list[Any]]) -> list[Any]:
         return [row for part in parts for row in part]
+
+    def earliest(self, rows: list[Any]) -> int:
+        return min((row[0] for row in rows), default=FINAL)
 
     def skip(self, rows: list[Any], n: int) -> list[Any]:
         return rows[n:]

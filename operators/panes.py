@@ -44,10 +44,16 @@ class TimeWindows:
 
     def pane_of(self, times: Times) -> Times:
         """The start of the pane that each time lies in."""
+        if len(times) and self._pane(int(times.min())) == self._pane(int(times.max())):
+            return np.full(len(times), self._pane(int(times[0])))
         base = times // self.every_us * self.every_us
         if not self._cut_us:
             return base
         return base + np.where(times - base < self._cut_us, 0, self._cut_us)
+
+    def _pane(self, time: int) -> int:
+        base = time // self.every_us * self.every_us
+        return base + self._cut_us if time - base >= self._cut_us else base
 
     def pane_end(self, panes: Times) -> Times:
         base = panes // self.every_us * self.every_us

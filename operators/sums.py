@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from evenflow.operators.aggregates import Aggregate
@@ -18,6 +19,7 @@ from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import evaluate, stack, take, without_flags
 from evenflow.operators.keys import canonical_floats
+from evenflow.operators.lookup import UNKNOWN, lookup
 
 PAD = ":pad"
 
@@ -26,13 +28,19 @@ def _is_plain(expression: pl.Expr) -> bool:
     return expression.meta.is_column()
 
 
-def _after(known: pl.DataFrame, heads: pl.DataFrame, codes: Codes, by: Sequence[str]) -> tuple[pl.DataFrame, Codes]:
-    """The known groups, then those of ``heads`` that are new among them, and the codes in that numbering."""
-    both = stack([known, heads])
+def _grouped(known: pl.DataFrame | None, fresh: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, Codes]:
+    """The known groups, then those that are new in ``fresh`` by first appearance; and the group of each fresh row."""
+    if known is None or not known.height:
+        groups = Groups.by([fresh[name] for name in by], fresh.height)
+        return take(fresh, groups.first()), groups.codes
+    codes = lookup([known[name] for name in by], [fresh[name] for name in by])
+    rest = np.flatnonzero(codes == UNKNOWN)
+    if not len(rest):
+        return known, codes
+    both = stack([known, take(fresh, rest)])
     groups = Groups.by([both[name] for name in by], both.height)
-    if groups.n == known.height:
-        return known, groups.codes[known.height :][codes]
-    return take(both, groups.first()), groups.codes[known.height :][codes]
+    codes[rest] = groups.codes[known.height :]
+    return take(both, groups.first()), codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,10 +117,7 @@ class Aggregation:
     ) -> pl.DataFrame:
         """Carried accumulators, one for each value of ``by``, with new rows folded onto them; new groups follow."""
         fresh = pl.DataFrame([*window, *(inputs[key] for key in self.keys)])
-        groups = Groups.by([fresh[name] for name in by], fresh.height)
-        heads, codes = take(fresh, groups.first()), groups.codes
-        if carried is not None:
-            heads, codes = _after(carried[heads.columns], heads, codes, by)
+        heads, codes = _grouped(carried[fresh.columns] if carried is not None else None, fresh, by)
         columns = heads.get_columns()
         for name, aggregate in self.incremental.items():
             names = self.fields(name)

@@ -120,8 +120,7 @@ class SUnion(Generic[R]):
         promised = self.boundaries[place]
         if boundary < promised:
             raise InvariantError(f"SUnion: the stable boundary of input {place} fell from {promised} to {boundary}")
-        early, _ = self._kernel.split(rows, promised)
-        if self._kernel.count(early):
+        if self._kernel.earliest(rows) < promised:
             raise InvariantError(f"SUnion: input {place} sent a stable row from before its boundary {promised}")
 
     def _supersede(self, place: int, boundary: int) -> None:

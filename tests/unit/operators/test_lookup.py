@@ -1,0 +1,50 @@
+"""lookup: rows found among known keys, against a dict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenflow.operators import lookup as module
+from evenflow.operators.lookup import UNKNOWN, lookup
+
+KEYS = {
+    pl.Int64(): st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)),
+    pl.String(): st.one_of(st.none(), st.text(max_size=20)),
+    pl.Float64(): st.one_of(st.none(), st.sampled_from([0.0, 1.5, float("inf")])),
+    pl.Boolean(): st.one_of(st.none(), st.booleans()),
+}
+
+
+def columns(rows: list[tuple[Any, ...]], types: list[pl.DataType]) -> list[pl.Series]:
+    return [pl.Series([row[i] for row in rows], dtype=dtype) for i, dtype in enumerate(types)]
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_rows_are_found_where_a_dict_finds_them(data: st.DataObject) -> None:
+    types = data.draw(st.lists(st.sampled_from(list(KEYS)), min_size=1, max_size=3))
+    row = st.tuples(*(KEYS[dtype] for dtype in types))
+    known = data.draw(st.lists(row, min_size=1, max_size=30, unique=True))
+    rows = data.draw(st.lists(st.one_of(st.sampled_from(known), row), min_size=1, max_size=60))
+    place = {key: at for at, key in enumerate(known)}
+    found = lookup(columns(known, types), columns(rows, types)).tolist()
+    for key, at in zip(rows, found, strict=True):
+        assert at == place.get(key, UNKNOWN) or (at == UNKNOWN and key in place)
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64(), pl.String()])
+def test_almost_every_known_key_is_found(dtype: pl.DataType) -> None:
+    known = pl.Series(range(5_000)).cast(dtype)
+    found = lookup([known], [known.reverse()])
+    assert (found != UNKNOWN).mean() > 0.999
+
+
+def test_keys_that_share_a_hash_are_not_taken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_hash", lambda parts: pl.Series([7] * len(parts[0]), dtype=pl.UInt64).to_numpy())
+    found = lookup([pl.Series(["a", "b"])], [pl.Series(["a", "b", "c"])])
+    assert found.tolist() in ([0, UNKNOWN, UNKNOWN], [UNKNOWN, 1, UNKNOWN])
