@@ -71,6 +71,8 @@ def _admitted(
     network: Network, inputs: Mapping[str, pl.DataFrame]
 ) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
     """Each source's rows in order, and those refused."""
+    if not isinstance(inputs, Mapping):
+        raise InputError(f"fold: inputs must map each source's name to its frame, not be {type(inputs).__name__}")
     for name in inputs:
         if name not in network.sources:
             raise InputError(f"fold: there is no source {name!r}; {nearest(name, network.sources)}")
@@ -78,16 +80,25 @@ def _admitted(
     rejected: dict[str, pl.DataFrame] = {}
     for name, stream in network.sources.items():
         empty = pl.DataFrame(schema={"tuple_time": pl.Int64, **stream.schema})
-        taken, refused = stream.source.admit(inputs.get(name, empty))
+        taken, refused = stream.source.admit(_frame(name, inputs.get(name, empty)))
         rows[name] = in_order(taken).rechunk()
         if refused.height:
             rejected[name] = refused
-            reason = refused["reason"][0]
+            row, reason = refused.row(0)[:2]
             warnings.warn(
-                f"source {name!r} refused {refused.height} rows; row {refused['row'][0]}: {reason}. See .rejected",
+                f"source {name!r} refused {refused.height} rows; row {row}: {reason}. See .rejected",
                 stacklevel=3,
             )
     return rows, rejected
+
+
+def _frame(name: str, rows: object) -> pl.DataFrame:
+    """A source's rows as a frame: a lazy one is collected."""
+    if isinstance(rows, pl.LazyFrame):
+        return rows.collect()
+    if not isinstance(rows, pl.DataFrame):
+        raise InputError(f"fold: the rows of source {name!r} must be a Polars frame, not {type(rows).__name__}")
+    return rows
 
 
 def _slices(rows: Mapping[str, pl.DataFrame], bucket_us: int) -> Iterator[tuple[float, int, dict[str, pl.DataFrame]]]:

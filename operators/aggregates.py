@@ -11,7 +11,7 @@ A user's own aggregate is a subclass of :class:`Aggregate`:
 ...     def dtype(self, value):
 ...         return pl.Float64()
 ...     def lift(self, values):
-...         return [values.log()]
+...         return [values.log().fill_null(0.0)]
 ...     def fold(self, fields, groups):
 ...         return [pl.Series(groups.sum(fields[0].to_numpy()))]
 ...     def final(self, fields):
@@ -42,6 +42,8 @@ class Aggregate(ABC):
     fields: ClassVar[tuple[str, ...]]
 
     def __init__(self, value: str | pl.Expr) -> None:
+        if not isinstance(value, str | pl.Expr):
+            raise DeclarationError(f"{type(self).__name__.lower()}({value!r}): name a column or give an expression")
         self.value = pl.col(value) if isinstance(value, str) else value
 
     def __repr__(self) -> str:
@@ -76,7 +78,7 @@ class Aggregate(ABC):
         return self.fold(joined, Groups(np.concatenate((known, codes)), n))
 
     def scan(self, fields: Fields, groups: Groups) -> list[pl.Series]:
-        """At every row the fold of its group so far. Only ``running`` needs it."""
+        """At every row the fold of its group so far. Only ``running`` over all rows needs it."""
         raise DeclarationError(f"{self!r} has no scan(), which running() needs: it gives the fold so far at each row")
 
 
@@ -153,6 +155,8 @@ class Sum(Aggregate):
     def dtype(self, value: pl.DataType) -> pl.DataType:
         if value.is_float():
             return pl.Float64()
+        if value in (pl.Int128, pl.UInt128):
+            raise DeclarationError(f"{self!r}: {value} values are not summed; cast them to Int64 or Float64 first")
         if value.is_integer() or value == pl.Boolean:
             return pl.UInt64() if value == pl.UInt64 else pl.Int64()
         if isinstance(value, pl.Duration):

@@ -10,6 +10,7 @@ import polars as pl
 from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take
+from evenflow.operators.lookup import split_touched
 from evenflow.operators.operator import Operator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.sums import Aggregation
@@ -58,23 +59,24 @@ class CountAggregate(Operator[CountState]):
     def step(self, state: CountState, rows: pl.DataFrame, upto: int) -> Step[CountState]:
         if not rows.height:
             return Step(state, self._empty, upto)
-        accumulators, window, size = self._by_window(state, rows)
+        mine, others = split_touched(state.open, rows, self.keys)
+        accumulators, window, size = self._by_window(mine, rows)
         full = size == self.n
         raw, closed_raw = self._split_raw(state, rows)
         folded = self.aggregation.fold(accumulators, window, [FIRST, *self.keys])
         ends = accumulators[END][window.last()]
         folded = folded.with_columns(ends.alias(END), pl.Series(SIZE, size))
         out = self._emit(folded, np.flatnonzero(full), window.last(), closed_raw)
-        still = keep(folded, pl.Series(~full))
+        still = stack([keep(folded, pl.Series(~full)), *(segment[folded.columns] for segment in others)])
         return Step(CountState((still,) if still.height else (), raw), out, upto)
 
-    def _by_window(self, state: CountState, rows: pl.DataFrame) -> tuple[pl.DataFrame, Groups, Codes]:
+    def _by_window(self, open_: Segments, rows: pl.DataFrame) -> tuple[pl.DataFrame, Groups, Codes]:
         """Open windows and new rows as accumulators, which window each belongs to, and the rows in each window."""
         inputs = self.aggregation.inputs(rows)
         stamps = inputs[TUPLE_TIME]
         ones = pl.Series(SIZE, np.ones(rows.height, dtype=np.int64))
         lifted = self.aggregation.lift(inputs, [stamps.alias(FIRST), stamps.alias(END), ones])
-        carried = [segment.select(lifted.columns) for segment in state.open]
+        carried = [segment.select(lifted.columns) for segment in open_]
         accumulators = stack([*carried, lifted])
         sizes = accumulators[SIZE].to_numpy()
         keys = Groups.by([accumulators[key] for key in self.keys], accumulators.height)
@@ -91,14 +93,15 @@ class CountAggregate(Operator[CountState]):
         """Rows of windows still open, and of those now full with the number of their window."""
         if not self.aggregation.closing:
             return (), None
-        raw = stack([*state.raw, self.aggregation.raw(rows)])
+        mine, others = split_touched(state.raw, rows, self.keys)
+        raw = stack([*mine, self.aggregation.raw(rows)])
         keys = Groups.by([raw[key] for key in self.keys], raw.height)
         nth = keys.ranks() // self.n
         window = Groups.by([pl.Series(keys.codes), pl.Series(nth)], raw.height)
         done = window.count() == self.n
         closed = pl.Series(done[window.codes])
         numbered = raw.with_columns(pl.Series(":window", window.codes))
-        still = keep(raw, ~closed)
+        still = stack([*others, keep(raw, ~closed)])
         return (still,) if still.height else (), keep(numbered, closed)
 
     def _emit(self, folded: pl.DataFrame, full: Codes, last: Codes, raw: pl.DataFrame | None) -> pl.DataFrame:

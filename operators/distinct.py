@@ -10,6 +10,7 @@ import polars as pl
 from evenflow.operators.grouping import Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take, times
+from evenflow.operators.lookup import split_touched
 from evenflow.operators.operator import Operator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.times import FINAL, START, later, readable
@@ -59,7 +60,8 @@ class Distinct(Operator[DistinctState]):
         if not rows.height:
             return Step(self._forget(replace(state, since=since)), rows, upto)
         fresh = rows[[TUPLE_TIME, *self.keys]]
-        known = stack([*state.seen, fresh])
+        mine, others = split_touched(state.seen, fresh, self.keys)
+        known = stack([*mine, fresh])
         groups = Groups.by([known[key] for key in self.keys], known.height)
         stamps = times(known)
         order = np.argsort(groups.codes, kind="stable")
@@ -68,7 +70,7 @@ class Distinct(Operator[DistinctState]):
         passes = np.empty(known.height, dtype=bool)
         passes[order] = first | quiet
         mask = pl.Series(passes[known.height - rows.height :])
-        seen = take(known, np.sort(groups.last()))
+        seen = stack([*others, take(known, np.sort(groups.last()))])
         state = self._forget(DistinctState((seen,), since))
         return Step(state, rows if mask.all() else keep(rows, mask), upto)
 

@@ -19,6 +19,10 @@ _ACROSS_ROWS |= {"DropNans", "DropNulls"}
 """Nodes of an expression that look at more than one row or change how many there are."""
 
 
+_DIVISIONS = {"TrueDivide", "FloorDivide", "Modulus", "Divide"}
+_RANDOM = re.compile(r'"(Random|Sample|SampleN|SampleFrac|Shuffle)\w*"')
+
+
 def plain_text(expression: pl.Expr) -> str:
     """An expression for people: without the notes that Polars makes about literals.
 
@@ -46,6 +50,7 @@ def check_row_by_row(operator: str, expression: pl.Expr) -> None:
         raise DeclarationError(
             f"{operator}: {expression} holds a Python function; use map_rows() or map_batches() for it"
         ) from error
+    _check_repeatable(operator, expression)
     if _divides_a_choice(tree):
         raise DeclarationError(
             f"{operator}: {expression} divides a choice between constants by a constant, which Polars computes in two "
@@ -83,7 +88,7 @@ def _kind(expression: pl.Expr) -> str:
 
 
 def _divides_a_choice(tree: Any) -> bool:
-    """Whether a choice between constants is divided by a constant.
+    """Whether a choice between constants is divided by a constant, or its remainder taken.
 
     If all rows choose alike, Polars keeps the choice as one value, and divides one value in another way than a
     column (see ``kernel.at_least_two``): the last bit would depend on the other rows of the batch.
@@ -93,7 +98,7 @@ def _divides_a_choice(tree: Any) -> bool:
     if not isinstance(tree, dict):
         return False
     binary = tree.get("BinaryExpr")
-    by_constant = isinstance(binary, dict) and binary["op"] == "TrueDivide" and not _reads_columns(binary["right"])
+    by_constant = isinstance(binary, dict) and binary["op"] in _DIVISIONS and not _reads_columns(binary["right"])
     if by_constant and any(map(_chooses_constants, _subtrees(tree["BinaryExpr"]["left"]))):
         return True
     return any(map(_divides_a_choice, tree.values()))
@@ -118,13 +123,22 @@ def _subtrees(tree: Any) -> Iterator[Any]:
 def check_aggregate(operator: str, expression: pl.Expr) -> None:
     """Raise if an aggregate would not give the same value each time it is asked."""
     try:
-        text = expression.meta.serialize(format="json")
+        expression.meta.serialize(format="json")
     except (pex.ComputeError, ValueError) as error:
         raise DeclarationError(
             f"{operator} = {expression} holds a Python function; write an evenflow.Aggregate for it"
         ) from error
-    if '"Random"' in text:
-        raise DeclarationError(f"{operator} = {expression} draws at random, so replicas would disagree")
+    _check_repeatable(operator, expression)
+
+
+def _check_repeatable(operator: str, expression: pl.Expr) -> None:
+    text = expression.meta.serialize(format="json")
+    if '"Categorical"' in text:
+        raise DeclarationError(
+            f"{operator}: {expression} makes a Categorical, whose codes differ between processes; use an Enum"
+        )
+    if _RANDOM.search(text):
+        raise DeclarationError(f"{operator}: {expression} draws at random, so replicas would disagree")
 
 
 def result_types(operator: str, schema: Schema, columns: Mapping[str, pl.Expr]) -> dict[str, pl.DataType]:
@@ -162,4 +176,13 @@ def _types(operator: str, columns: Mapping[str, pl.Expr], compute: Callable[...,
         except pex.PolarsError as error:
             reason = str(error).splitlines()[0]
             raise DeclarationError(f"{operator}: {name} = {expression} cannot be computed: {reason}") from error
+        check_type(f"{operator}: {name}", types[name])
     return types
+
+
+def check_type(what: str, dtype: pl.DataType) -> None:
+    """Raise for types whose values are not the same in every process."""
+    if dtype == pl.Categorical:
+        raise DeclarationError(f"{what} is Categorical, whose codes differ between processes; use String or an Enum")
+    if dtype == pl.Object:
+        raise DeclarationError(f"{what} holds Python objects, which cannot travel; use a Polars type")

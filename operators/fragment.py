@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from evenflow.operators.keys import KeyRange
-from evenflow.operators.operator import HeadOperator, Operator, Step
+from evenflow.operators.operator import HeadOperator, Operator, Schema, Step, checked_step
 from evenflow.operators.packing import Packed
 
 FragmentState = tuple[Any, ...]
@@ -27,6 +27,8 @@ class Stage:
     stream: int
     operator: Operator[Any] | HeadOperator[Any]
     reads: int
+    promised: Schema | None = None
+    """The attributes that a user's own operator said it gives; every step of it is held to them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +53,8 @@ class Fragment:
                 step: Step[Any] = stage.operator.step(before, rows, upto)
             else:
                 step = stage.operator.step(before, *outputs[stage.reads])
+            if stage.promised is not None:
+                step = checked_step(stage.operator, step, stage.promised, upto)
             states.append(step.state)
             outputs[stage.stream] = (step.rows, step.boundary)
         return tuple(states), {leaf: outputs[leaf] for leaf in self.leaves}

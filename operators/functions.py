@@ -32,7 +32,7 @@ def where(function: Callable[..., Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How many batches went through: now and then one is run again, cut in two."""
+    """How many batches of several rows went through: now and then one is run again, cut in two."""
 
     batches: int = 0
 
@@ -74,7 +74,7 @@ class MapBatches(Operator[Checked]):
         if not rows.height:
             return Step(state, pl.DataFrame(schema={TUPLE_TIME: pl.Int64, **self._output}), upto)
         out = self._apply(rows)
-        batches = state.batches + 1
+        batches = state.batches + (rows.height > 1)
         if rows.height > 1 and batches & (batches - 1) == 0:
             self._check(rows, out)
         return Step(Checked(batches), out, upto)

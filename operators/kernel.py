@@ -105,7 +105,13 @@ def evaluate(rows: pl.DataFrame, expression: pl.Expr, name: str = "") -> pl.Seri
 
 def without_flags(rows: pl.DataFrame) -> pl.DataFrame:
     """The same rows in one chunk, without Polars' hidden sorted flags: a flag changes the bits of a float sum."""
-    return pl.DataFrame([pl.Series(column.name, column.to_arrow(), column.dtype) for column in rows.rechunk()])
+    return pl.DataFrame([_without_flag(column) for column in rows.rechunk()])
+
+
+def _without_flag(column: pl.Series) -> pl.Series:
+    if column.dtype in (pl.Int128, pl.UInt128):  # Arrow has no such integers
+        return column.cast(pl.String).cast(column.dtype)
+    return pl.Series(column.name, column.to_arrow(), column.dtype)
 
 
 def in_order(rows: pl.DataFrame, tie_break: TieBreak = ()) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 Most rows of a bucket belong to keys that an aggregate has already seen. Those are found here several times faster
 than by grouping all rows again. Slots are taken by bits of Polars' hash; what a slot holds is compared
-key by key, so that neither a shared slot nor a shared hash can be wrong, only not found.
+key by key, so that neither a shared slot nor a shared hash gives a wrong answer.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from evenflow.operators.grouping import is_constant
-from evenflow.operators.keys import mix
+from evenflow.operators.grouping import Groups, is_constant
+from evenflow.operators.kernel import keep
+from evenflow.operators.keys import canonical_floats, mix
+from evenflow.operators.packing import Segments
+from evenflow.operators.segments import count
 
 _SLOTS_PER_KEY = 16
-_ROUNDS = 3
+_ROUNDS_MAX = 8
+_SMALL_ROWS = 1024
 UNKNOWN = -1
 
 
@@ -34,13 +38,49 @@ def lookup(known: Sequence[pl.Series], rows: Sequence[pl.Series]) -> NDArray[np.
     hashes = _scrambled if exact else _hash
     bits = (_SLOTS_PER_KEY * len(known[0])).bit_length()
     mine, theirs = hashes([pair[0] for pair in pairs]), hashes([pair[1] for pair in pairs])
-    found = _in_slots(mine, theirs, 64 - bits, bits)
-    for turn in range(1, _ROUNDS):
-        left = np.flatnonzero(found == UNKNOWN)
-        if not len(left):
-            break
-        found[left] = _in_slots(mine, theirs[left], 64 - bits - 7 * turn, bits)
+    found = _found(mine, theirs, bits)
     return found if exact else _checked(pairs, found)
+
+
+def split_touched(segments: Segments, fresh: pl.DataFrame, keys: Sequence[str]) -> tuple[Segments, Segments]:
+    """Rows whose key is among those of ``fresh``, and the others: a bucket's few keys need not fold all the rest."""
+    if not keys or count(segments) <= _SMALL_ROWS:
+        return segments, ()
+    first = Groups.by([fresh[key] for key in keys], fresh.height).first()
+    known = [_comparable(fresh[key][first]) for key in keys]
+    hit, other = [], []
+    for segment in segments:
+        mask = pl.Series(lookup(known, [_comparable(segment[key]) for key in keys]) != UNKNOWN)
+        hit.append(keep(segment, mask))
+        other.append(keep(segment, ~mask))
+    return tuple(filter(len, hit)), tuple(filter(len, other))
+
+
+def _comparable(column: pl.Series) -> pl.Series:
+    return canonical_floats(column) if column.dtype.is_float() else column
+
+
+def _found(known: NDArray[np.uint64], wanted: NDArray[np.uint64], bits: int) -> NDArray[np.int64]:
+    """The position of each wanted hash among the known ones, or ``UNKNOWN``.
+
+    A slot keeps one key; those that lost theirs get another in the next round, until every key has had one.
+    """
+    found = np.full(len(wanted), UNKNOWN)
+    homeless, left = np.arange(len(known)), np.arange(len(wanted))
+    for turn in range(_ROUNDS_MAX):
+        shift = max(0, 64 - bits - 7 * turn)
+        table = np.zeros(1 << bits, dtype=np.int64)
+        slots = _slots(known[homeless], shift, bits)
+        table[slots] = homeless
+        at = table[_slots(wanted[left], shift, bits)]
+        missed = known[at] != wanted[left]
+        found[left] = np.where(missed, UNKNOWN, at)
+        homeless, left = homeless[table[slots] != homeless], left[missed]
+        if not (len(homeless) and len(left)):
+            return found
+    for key in homeless.tolist():
+        found[left[wanted[left] == known[key]]] = key
+    return found
 
 
 def _all_alike(known: pl.Series, rows: pl.Series) -> bool:
@@ -64,13 +104,21 @@ def _hash(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
     return total
 
 
-def _in_slots(known: NDArray[np.uint64], wanted: NDArray[np.uint64], shift: int, bits: int) -> NDArray[np.int64]:
-    """The position of each wanted hash among the known ones, if that one holds its slot."""
-    table = np.zeros(1 << bits, dtype=np.int64)
-    table[_slots(known, shift, bits)] = np.arange(len(known))
-    at = table[_slots(wanted, shift, bits)]
-    at[known[at] != wanted] = UNKNOWN
-    return at
+def _checked(pairs: Sequence[tuple[pl.Series, pl.Series]], found: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same for keys as for their hashes: where two keys share a hash, it is found out which one it is."""
+    at = np.maximum(found, 0)
+    same = np.ones(len(found), dtype=bool)
+    for known, rows in pairs:
+        held = known[at]
+        equal = rows.eq_missing(held) if known.null_count() or rows.null_count() else rows == held
+        same &= equal.to_numpy()
+    doubtful = np.flatnonzero(~same & (found != UNKNOWN))
+    if len(doubtful):
+        size = len(pairs[0][0])
+        both = [known.clone().append(rows[doubtful]).rechunk() for known, rows in pairs]
+        codes = Groups.by(both, size + len(doubtful)).codes[size:]
+        found[doubtful] = np.where(codes < size, codes, UNKNOWN)
+    return found
 
 
 def _slots(hashes: NDArray[np.uint64], shift: int, bits: int) -> NDArray[np.int64]:
@@ -78,14 +126,3 @@ def _slots(hashes: NDArray[np.uint64], shift: int, bits: int) -> NDArray[np.int6
     if shift + bits < 64:
         slots &= np.uint64((1 << bits) - 1)
     return slots.view(np.int64)
-
-
-def _checked(pairs: Sequence[tuple[pl.Series, pl.Series]], found: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Without those whose hash was found but whose key is another."""
-    at = np.maximum(found, 0)
-    for known, rows in pairs:
-        held = known[at]
-        same = rows.eq_missing(held) if known.null_count() or rows.null_count() else rows == held
-        if not same.all():
-            found[~same.to_numpy()] = UNKNOWN
-    return found

@@ -33,10 +33,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import polars as pl
 
-from evenflow.operators.errors import InvariantError
-from evenflow.operators.kernel import stack
+from evenflow.operators.errors import InvariantError, OperatorError
+from evenflow.operators.items import TUPLE_TIME
+from evenflow.operators.kernel import is_sorted, stack, times
 from evenflow.operators.keys import KeyRange, key_hash
 from evenflow.operators.packing import Packed, Scalar, pack_state, scalars_of, tables_of, unpack_state
+from evenflow.operators.times import FINAL
 
 S = TypeVar("S")
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
@@ -137,3 +139,25 @@ class HeadOperator(Portable[S]):
 
     @abstractmethod
     def step(self, state: S, rows: Sequence[pl.DataFrame], upto: int) -> Step[S]: ...
+
+
+def checked_step(operator: Portable[Any], result: Any, promised: Schema, upto: int) -> Step[Any]:
+    """A step of a user's own operator, or an error that says what is wrong with it."""
+    name = type(operator).__name__
+    if not isinstance(result, tuple) or len(result) != len(Step._fields):
+        raise OperatorError(f"{name}.step() gave {type(result).__name__}; it must give Step(state, rows, boundary)")
+    step: Step[Any] = Step(*result)
+    schema = pl.Schema({TUPLE_TIME: pl.Int64, **promised})
+    if not isinstance(step.rows, pl.DataFrame) or step.rows.schema != schema:
+        got = step.rows.schema if isinstance(step.rows, pl.DataFrame) else type(step.rows).__name__
+        raise OperatorError(f"{name}.step() gave rows of {got}; its schema() promised {schema}")
+    stamps = times(step.rows)
+    if not is_sorted(stamps):
+        raise OperatorError(f"{name}.step() gave rows that are not ordered by tuple_time")
+    if len(stamps) and stamps[-1] >= step.boundary:
+        raise OperatorError(f"{name}.step() gave a row at {stamps[-1]}, not below its boundary {step.boundary}")
+    if upto == FINAL and step.boundary != FINAL:
+        raise OperatorError(
+            f"{name}.step() must give the boundary it got once the input has ended, not {step.boundary}"
+        )
+    return step

@@ -10,6 +10,7 @@ import polars as pl
 from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take
+from evenflow.operators.lookup import split_touched
 from evenflow.operators.operator import Operator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.sums import Aggregation
@@ -54,14 +55,15 @@ class RunningAggregate(Operator[RunningState]):
         if not rows.height:
             return Step(state, self._empty, upto)
         inputs = self.aggregation.inputs(rows)
-        accumulators = stack([*state.open, self.aggregation.lift(inputs, [])])
-        state, scanned = self._scan(accumulators, rows.height)
+        mine, others = split_touched(state.open, inputs, self.keys)
+        kept, scanned = self._scan(stack([*mine, self.aggregation.lift(inputs, [])]), rows.height)
+        state = RunningState((stack([*others, kept]),))
         columns = self.aggregation.ordered(self.aggregation.final(scanned))
         out = pl.DataFrame([inputs[TUPLE_TIME], *(inputs[key] for key in self.keys), *columns])
         return Step(state, out, upto)
 
-    def _scan(self, accumulators: pl.DataFrame, new: int) -> tuple[RunningState, pl.DataFrame]:
-        """The new state, and the accumulators as they stood at each of the last ``new`` rows."""
+    def _scan(self, accumulators: pl.DataFrame, new: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What is kept of these keys, and the accumulators as they stood at each of the last ``new`` rows."""
         groups = Groups.by([accumulators[key] for key in self.keys], accumulators.height)
         columns = []
         for name, aggregate in self.aggregation.incremental.items():
@@ -69,7 +71,7 @@ class RunningAggregate(Operator[RunningState]):
             scanned = aggregate.scan([accumulators[column] for column in names], groups)
             columns += [column.alias(label) for column, label in zip(scanned, names, strict=True)]
         frame = pl.DataFrame([*(accumulators[key] for key in self.keys), *columns])
-        return RunningState((take(frame, groups.last()),)), frame.slice(accumulators.height - new)
+        return take(frame, groups.last()), frame.slice(accumulators.height - new)
 
     def settle(self, state: RunningState) -> RunningState:
         return RunningState(tuple(_by_keys(segment, self.keys) for segment in state.open))
@@ -85,7 +87,7 @@ class RunningRowsAggregate(RunningAggregate):
     def __repr__(self) -> str:
         return f"running(by={list(self.keys)}, rows={self.n})"
 
-    def _scan(self, accumulators: pl.DataFrame, new: int) -> tuple[RunningState, pl.DataFrame]:
+    def _scan(self, accumulators: pl.DataFrame, new: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         groups = Groups.by([accumulators[key] for key in self.keys], accumulators.height)
         rank = groups.ranks()
         order = np.argsort(groups.codes, kind="stable")
@@ -98,7 +100,7 @@ class RunningRowsAggregate(RunningAggregate):
             for part in (rows[at : at + block] for at in range(0, new, block))
         ]
         still = rank >= groups.count()[groups.codes] - self.n
-        return RunningState((keep(accumulators, pl.Series(still)),)), stack(folded)
+        return keep(accumulators, pl.Series(still)), stack(folded)
 
     def _fold_last(
         self,

@@ -11,6 +11,7 @@ import polars as pl
 from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take
+from evenflow.operators.lookup import split_touched
 from evenflow.operators.operator import Operator, Schema, Step
 from evenflow.operators.packing import Scalar, Segments
 from evenflow.operators.segments import append, count
@@ -81,19 +82,20 @@ class SessionAggregate(Operator[SessionState]):
         return replace(state, pending=pending, raw=raw, next_close=min(state.next_close, soonest))
 
     def _sessions(self, state: SessionState) -> pl.DataFrame:
-        """Open sessions and pending rows as sessions, by key and time."""
-        parts = list(state.open)
-        if state.pending:
-            inputs = stack(state.pending)
-            stamps = inputs[TUPLE_TIME]
-            lifted = self.aggregation.lift(inputs, [stamps.alias(FIRST), stamps.alias(LAST)])
-            parts = [*(part[lifted.columns] for part in parts), lifted]
-        accumulators = stack(parts)
+        """Open sessions with the pending rows folded onto them or into sessions of their own."""
+        if not state.pending:
+            return stack(state.open)
+        inputs = stack(state.pending)
+        mine, others = split_touched(state.open, inputs, self.keys)
+        stamps = inputs[TUPLE_TIME]
+        lifted = self.aggregation.lift(inputs, [stamps.alias(FIRST), stamps.alias(LAST)])
+        accumulators = stack([*(part[lifted.columns] for part in mine), lifted])
         order, number = self._numbered(accumulators, accumulators[FIRST], accumulators[LAST])
         accumulators = take(accumulators, order)
         groups = Groups(number, int(number.max(initial=-1)) + 1)
         folded = self.aggregation.fold(accumulators, groups, [FIRST, *self.keys])
-        return folded.with_columns(accumulators[LAST][groups.last()])
+        folded = folded.with_columns(accumulators[LAST][groups.last()])
+        return stack([*(part[folded.columns] for part in others), folded])
 
     def _numbered(self, rows: pl.DataFrame, first: pl.Series, last: pl.Series) -> tuple[Codes, Codes]:
         """The rows' order by key, and in that order the number of the session each belongs to."""

@@ -6,6 +6,8 @@ from decimal import Decimal
 
 START = -(2**63)
 FINAL = 2**63 - 1
+TIME_MAX = 2**61
+"""Rows lie within ± this (73,000 years), so that adding a window or a band to a time never wraps round."""
 
 
 def later(time: int, by_us: int) -> int:

@@ -12,12 +12,18 @@ from evenflow.operators.items import HEADER
 from evenflow.operators.operator import Schema
 from evenflow.operators.top import Ranking
 
-Columns = str | Iterable[str]
+Columns = str | pl.Expr | Iterable[str | pl.Expr]
+
+
+def as_list(columns: Columns) -> list[str | pl.Expr]:
+    return [columns] if isinstance(columns, str | pl.Expr) else list(columns)
 
 
 def checked_columns(operator: str, schema: Schema, columns: Columns, argument: str) -> tuple[str, ...]:
     """Names of columns that exist and can be keys."""
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not isinstance(columns, str | pl.Expr | Iterable):
+        raise DeclarationError(f"{operator}: {argument}={columns!r} is not a column's name or a list of them")
+    names = tuple(_column_name(operator, column, argument) for column in as_list(columns))
     for name in names:
         if name not in schema:
             raise DeclarationError(f"{operator}: {argument}={name!r} is not a column; {nearest(name, schema)}")
@@ -29,6 +35,17 @@ def checked_columns(operator: str, schema: Schema, columns: Columns, argument: s
     if len(set(names)) != len(names):
         raise DeclarationError(f"{operator}: {argument} names a column twice: {list(names)}")
     return names
+
+
+def _column_name(operator: str, column: object, argument: str) -> str:
+    """A column by its name; ``pl.col("name")`` is as good."""
+    if isinstance(column, pl.Expr) and column.meta.is_column():
+        return column.meta.output_name()
+    if not isinstance(column, str):
+        raise DeclarationError(
+            f"{operator}: {argument}={column} is not a column's name; make the column first, with with_columns(...)"
+        )
+    return column
 
 
 def named_expressions(operator: str, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, pl.Expr]:
@@ -61,5 +78,5 @@ def ranking(operator: str, schema: Schema, k: int, by: str, per: Columns, ties: 
     """A checked ranking for ``top``."""
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise DeclarationError(f"{operator}: k={k!r} must be a whole number from 1 on")
-    (by,) = checked_columns(operator, schema, (by,), "by")
+    (by,) = checked_columns(operator, schema, [by], "by")
     return Ranking(k, by, checked_columns(operator, schema, per, "per"), ties, ascending)

@@ -34,7 +34,8 @@ def compile_plan(nodes: Sequence[Node], outputs: Mapping[str, int], placed: Coll
         else:
             reads = node.inputs[0]
             draft = home.get(reads) or _serialised(reads, drafts, home)
-        draft.stages.append(Stage(number, node.operator, reads))
+        own = type(node.operator).__module__.startswith("evenflow.")
+        draft.stages.append(Stage(number, node.operator, reads, None if own else node.schema))
         home[number] = draft
     for number in outputs.values():
         if number not in home:

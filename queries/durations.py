@@ -10,7 +10,7 @@ from evenflow.operators.errors import DeclarationError
 
 Duration = str | timedelta | int
 
-DURATION_US_MAX = 2**62
+DURATION_US_MAX = 2**60
 _UNITS_US = {
     "us": 1,
     "µs": 1,

@@ -86,16 +86,17 @@ class Network:
             raise DeclarationError("union: name at least one stream")
         given = [tie_break] if isinstance(tie_break, str | pl.Expr) else list(tie_break)
         keys = [pl.col(key) if isinstance(key, str) else key for key in given]
-        for key in keys:
+        for key in keys if isinstance(streams[0], Stream) else []:
             check_columns("union tie_break", {"": key}, streams[0].schema)
             check_row_by_row("union tie_break", key)
         return self.add(Union(keys), streams)
 
-    def add(self, operator: Operator[Any] | HeadOperator[Any], inputs: Sequence[Stream]) -> Stream:
+    def add(self, operator: Operator[Any] | HeadOperator[Any], inputs: Sequence[Any]) -> Stream:
         """The stream that an operator makes of others."""
         for stream in inputs:
             if not isinstance(stream, Stream):
-                raise DeclarationError(f"{_kind(operator)}: {stream!r} is not a stream")
+                hint = "; write net.union(*streams)" if isinstance(stream, list | tuple) else ""
+                raise DeclarationError(f"{_kind(operator)}: {stream!r} is not a stream{hint}")
             if stream.network is not self:
                 raise DeclarationError(
                     f"{_kind(operator)}: {stream.name!r} is a stream of the network {stream.network.name!r}, "
@@ -113,8 +114,10 @@ class Network:
     def add_output(self, name: str, stream: Stream) -> None:
         if name in self._outputs:
             raise DeclarationError(f"output {name!r} is declared twice; give each output its own name")
-        if not name or not isinstance(name, str):
-            raise DeclarationError("output: give it a name")
+        if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
+            raise DeclarationError(
+                f"output: {name!r} is not a name; use letters, digits, spaces and punctuation but '/'"
+            )
         self._outputs[name] = stream
 
     def rename(self, stream: Stream, name: str) -> None:

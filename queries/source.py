@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 
 from evenflow.operators.errors import DeclarationError, InputError, nearest
+from evenflow.operators.expressions import check_type
 from evenflow.operators.items import HEADER, TUPLE_TIME
 from evenflow.operators.kernel import keep
 from evenflow.operators.operator import Schema
-from evenflow.operators.times import FINAL, START, readable
+from evenflow.operators.times import START, TIME_MAX, readable
 
 REASON = "reason"
 ROW = "row"
@@ -46,12 +47,12 @@ class Source:
         stamps = stamped[TUPLE_TIME]
         reasons = np.full(stamped.height, "", dtype=object)
         values = stamps.fill_null(START).to_numpy()
-        possible = (values > START) & (values < FINAL)
+        possible = (values > -TIME_MAX) & (values < TIME_MAX)
         if self.time is not None and stamped.height:
             lead = np.maximum.accumulate(np.concatenate(([newest], np.where(possible, values, START))))[:-1]
             late = (lead > START) & (values < np.where(lead > START, lead, 0) - self.slack_us)
             reasons[late] = f"its time is more than {readable(self.slack_us)} behind an earlier row's"
-        reasons[~possible] = "its time is out of range"
+        reasons[~possible] = f"its time is out of range: it must lie within ±{TIME_MAX} microseconds"
         reasons[stamps.is_null().to_numpy()] = "it has no time"
         good = pl.Series(reasons == "")
         if good.all():
@@ -60,8 +61,9 @@ class Source:
         return keep(stamped, good), self._rejected(keep(stamped, ~good), at.tolist(), reasons[at].tolist())
 
     def _rejected(self, rows: pl.DataFrame, at: list[int], reasons: list[str]) -> pl.DataFrame:
-        head = [pl.Series(ROW, at, dtype=pl.Int64), pl.Series(REASON, reasons, dtype=pl.String)]
-        return pl.DataFrame([*head, *(column for column in rows if column.name not in (ROW, REASON))])
+        row, reason = (name if name not in self.schema else f":{name}" for name in (ROW, REASON))
+        head = [pl.Series(row, at, dtype=pl.Int64), pl.Series(reason, reasons, dtype=pl.String)]
+        return pl.DataFrame([*head, *rows.get_columns()])
 
     def _stamped(self, rows: pl.DataFrame) -> pl.DataFrame:
         attributes = [rows[name] for name in self.schema]
@@ -76,6 +78,8 @@ class Source:
         wanted: dict[str, pl.DataType] = dict(self.schema)
         if self.time is None:
             wanted = {TUPLE_TIME: pl.Int64(), **wanted}
+        if TUPLE_TIME in wanted and isinstance(rows.schema.get(TUPLE_TIME), pl.Datetime):
+            rows = rows.with_columns(pl.col(TUPLE_TIME).dt.cast_time_unit("us").to_physical())
         for name, dtype in wanted.items():
             if name not in rows.columns:
                 raise InputError(
@@ -111,6 +115,11 @@ def _widens(have: pl.DataType, want: pl.DataType) -> bool:
         return have == pl.Float32
     if have in (pl.Categorical, pl.Enum) and want == pl.String:
         return True
+    if isinstance(want, pl.Datetime):
+        finer = {"ms": 0, "us": 1, "ns": 2}
+        if isinstance(have, pl.Datetime):
+            return have.time_zone == want.time_zone and finer[have.time_unit] <= finer[want.time_unit]
+        return have == pl.Date
     return have == pl.String and isinstance(want, pl.Enum)
 
 
@@ -143,7 +152,15 @@ def declare_source(name: str, schema: Schema, time: str | None, slack_us: int) -
 
 
 def _dtype(source: str, column: str, dtype: Any) -> pl.DataType:
+    if dtype in (pl.Datetime, pl.Duration) and isinstance(dtype, type):
+        return pl.Datetime("us") if dtype == pl.Datetime else pl.Duration("us")
+    if isinstance(dtype, type) and dtype in (pl.Decimal, pl.Enum, pl.List, pl.Array, pl.Struct):
+        raise DeclarationError(
+            f"source {source!r}: column {column!r}: write {dtype.__name__} with its parameters, as in pl.Decimal(10, 2)"
+        )
     try:
-        return pl.Schema({column: dtype})[column]
+        known = pl.Schema({column: dtype})[column]
+        check_type(f"source {source!r}: column {column!r}", known)
+        return known
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise DeclarationError(f"source {source!r}: {dtype!r} of column {column!r} is not a Polars type") from error

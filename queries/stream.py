@@ -18,7 +18,7 @@ from evenflow.operators.operator import Operator, Schema
 from evenflow.operators.select import Select
 from evenflow.operators.top import Top
 from evenflow.operators.with_columns import WithColumns
-from evenflow.queries.columns import Columns, checked_columns, named_expressions, ranking
+from evenflow.queries.columns import Columns, as_list, checked_columns, named_expressions, ranking
 from evenflow.queries.durations import Duration, microseconds
 from evenflow.queries.windowed import Running, Windowed, sessions, windows
 
@@ -64,10 +64,12 @@ class Stream:
 
     def map_batches(self, function: BatchFunction, schema: Schema | None = None) -> Stream:
         """Your function over frames of the attributes: it gives one row for each, depending on that row alone."""
+        _check_callable("map_batches", function)
         return self._then(MapBatches(function, schema))
 
     def map_rows(self, function: RowFunction, schema: Schema | None = None) -> Stream:
         """Your function over single rows: a dict of the attributes in, one out."""
+        _check_callable("map_rows", function)
         return self._then(MapRows(function, schema))
 
     def apply(self, operator: Operator[Any]) -> Stream:
@@ -111,6 +113,7 @@ class Stream:
         """Pairs with equal keys whose times differ by at most ``within`` (None: any time, kept for ever)."""
         if not isinstance(other, Stream):
             raise DeclarationError(f"join: {other!r} is not a stream")
+        on, left_on, right_on = (as_list(columns) for columns in (on, left_on, right_on))
         if bool(on) == bool(left_on or right_on):
             raise DeclarationError("join: name the keys by on=, or by left_on= and right_on=")
         left = checked_columns("join", self.schema, on or left_on, "on" if on else "left_on")
@@ -160,3 +163,8 @@ class Stream:
         if name not in self.schema:
             raise DeclarationError(f"{operator}: there is no column {name!r}; {nearest(name, self.schema)}")
         return self.schema[name]
+
+
+def _check_callable(operator: str, function: object) -> None:
+    if not callable(function):
+        raise DeclarationError(f"{operator}: {function!r} is not a function")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,9 @@ class Windowed:
     ranked: Callable[[Ranking, Schema], Built] | None = None
     extra: tuple[str, ...] = ()
 
-    def agg(self, **aggregates: Aggregate | pl.Expr) -> Stream:
+    def agg(self, *unnamed: object, **aggregates: Aggregate | pl.Expr) -> Stream:
         """A row for each window and key: ``window_start``, ``window_end``, the keys, then these."""
+        _check_named(self.kind, unnamed)
         made, types = _aggregation(self.kind, self.stream.schema, self.keys, aggregates, self.extra)
         taken = next((name for name in aggregates if name in WINDOW_COLUMNS or name in self.keys), None)
         if taken is not None:
@@ -74,14 +75,21 @@ class Running:
     keys: tuple[str, ...]
     rows: int | None
 
-    def agg(self, **aggregates: Aggregate | pl.Expr) -> Stream:
+    def agg(self, *unnamed: object, **aggregates: Aggregate | pl.Expr) -> Stream:
         """A row for every row: its keys, then these."""
+        _check_named("running", unnamed)
         made, types = _aggregation("running", self.stream.schema, self.keys, aggregates, ())
         if made.closing:
             name, expression = next(iter(made.closing.items()))
             raise DeclarationError(
                 f"running: {name} = {expression} would be evaluated when its window closes, and this one never does; "
                 f"use count, sum, mean, min, max, std, first or last of evenflow"
+            )
+        unable = next((name for name, a in made.incremental.items() if type(a).scan is Aggregate.scan), None)
+        if unable is not None and self.rows is None:
+            raise DeclarationError(
+                f"running: {unable} = {made.incremental[unable]!r} has no scan(), the fold so far at each row; "
+                f"write one, or say rows="
             )
         taken = next((name for name in aggregates if name in self.keys), None)
         if taken is not None:
@@ -133,6 +141,11 @@ def sessions(stream: Stream, gap: Duration, by: Columns) -> Windowed:
     keys = checked_columns("session", stream.schema, by, "by")
     gap_us = microseconds(gap, "session: gap")
     return Windowed(stream, "session", keys, lambda made, output: SessionAggregate(gap_us, made, output))
+
+
+def _check_named(operator: str, unnamed: Sequence[object]) -> None:
+    if unnamed:
+        raise DeclarationError(f"{operator}: name each aggregate: agg(total={unnamed[0]}), not agg({unnamed[0]})")
 
 
 def _positive(operator: str, rows: int) -> int:

@@ -37,6 +37,7 @@ from evenflow.operators.errors import (
     OperatorError,
 )
 from evenflow.operators.fingerprint import kernel_fingerprint
+from evenflow.operators.grouping import Groups
 from evenflow.operators.items import Boundary, RecDone, TupleType, Undo
 from evenflow.operators.operator import Operator, Step
 from evenflow.queries.deployment import Deployment
@@ -52,6 +53,7 @@ __all__ = [
     "Deployment",
     "EvenflowError",
     "Folded",
+    "Groups",
     "InputError",
     "InvariantError",
     "Network",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -67,10 +68,10 @@ def fold(
     """
     from evenflow.demo import progress_bar
     from evenflow.engine.fold import fold as run
-    from evenflow.query_file import load, read_input
+    from evenflow.query_file import load, read_inputs
 
     query = load(file)
-    inputs = dict(read_input(given) for given in input) if input else query.generated(seed)
+    inputs = read_inputs(query.network, input) if input else query.generated(seed)
     with progress_bar(f"folding {query.network.name}") as progress:
         results = run(query.network, inputs, bucket, progress=progress)
     for name, frame in results.items():
@@ -80,10 +81,17 @@ def fold(
             print(f"{name}: {frame.height} rows in {out / f'{name}.parquet'}", file=sys.stderr)
         elif as_json:
             for row in frame.iter_rows(named=True):
-                print(json.dumps({"output": name, **row}, default=str))
+                print(
+                    json.dumps({"output": name, **{key: _jsonable(value) for key, value in row.items()}}, default=str)
+                )
         else:
             print(f"{name}: {frame.height} stable rows")
             print(frame)
+
+
+def _jsonable(value: object) -> object:
+    """JSON has no NaN and no infinity: they are written as text."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @app.command()

@@ -4,25 +4,52 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import polars as pl
+from polars.datatypes import TemporalType
 
 from evenflow.operators.errors import EvenflowError, InputError, nearest
+from evenflow.operators.items import TUPLE_TIME
 from evenflow.queries.deployment import Deployment
 from evenflow.queries.network import Network
+from evenflow.queries.source import Source
 
-READERS: Mapping[str, Callable[[Path], pl.DataFrame]] = {
-    ".parquet": pl.read_parquet,
-    ".csv": pl.read_csv,
-    ".jsonl": pl.read_ndjson,
-    ".ndjson": pl.read_ndjson,
-    ".arrow": pl.read_ipc,
-    ".ipc": pl.read_ipc,
+Types = dict[str, pl.DataType]
+
+
+def _read_csv(path: Path, types: Types) -> pl.DataFrame:
+    return _parsed(pl.read_csv(path, schema_overrides=_as_text(types), infer_schema_length=None), types)
+
+
+def _read_jsonl(path: Path, types: Types) -> pl.DataFrame:
+    return _parsed(pl.read_ndjson(path, schema_overrides=_as_text(types), infer_schema_length=None), types)
+
+
+def _as_text(types: Types) -> Types:
+    """Times are written as text in these files."""
+    return {name: pl.String() if isinstance(dtype, TemporalType) else dtype for name, dtype in types.items()}
+
+
+def _parsed(rows: pl.DataFrame, types: Types) -> pl.DataFrame:
+    for name, dtype in types.items():
+        if isinstance(dtype, TemporalType) and name in rows.columns:
+            rows = rows.with_columns(pl.col(name).str.strptime(dtype, strict=True))
+    return rows
+
+
+READERS: Mapping[str, Callable[[Path, Types], pl.DataFrame]] = {
+    ".parquet": lambda path, _: pl.read_parquet(path),
+    ".csv": _read_csv,
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".arrow": lambda path, _: pl.read_ipc(path),
+    ".ipc": lambda path, _: pl.read_ipc(path),
 }
 
 
@@ -65,7 +92,14 @@ def _execute(path: Path) -> ModuleType:
         raise QueryFileError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except EvenflowError:
+        raise
+    except Exception as error:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = frames[-1].lineno if frames else getattr(error, "lineno", None)
+        raise QueryFileError(f"{path}, line {line}: {type(error).__name__}: {error}") from error
     return module
 
 
@@ -85,15 +119,30 @@ def _named(path: Path, module: ModuleType, name: str) -> Network | Deployment:
     raise QueryFileError(f"{path} holds no network or deployment {name!r}; {nearest(name, known)}")
 
 
-def read_input(given: str) -> tuple[str, pl.DataFrame]:
-    """Read ``name=path``: Parquet, CSV, JSON lines or Arrow by its ending."""
-    name, equals, file = given.partition("=")
-    if not equals or not name or not file:
-        raise InputError(f"--input {given}: write it as name=path")
-    path = Path(file)
+def read_inputs(network: Network, given: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Read ``name=path`` arguments: Parquet, CSV, JSON lines or Arrow by its ending, in the source's types."""
+    inputs: dict[str, pl.DataFrame] = {}
+    for argument in given:
+        name, equals, file = argument.partition("=")
+        if not equals or not name or not file:
+            raise InputError(f"--input {argument}: write it as name=path")
+        if name not in network.sources:
+            raise InputError(f"--input {argument}: there is no source {name!r}; {nearest(name, network.sources)}")
+        if name in inputs:
+            raise InputError(f"--input {argument}: {name!r} was given before")
+        inputs[name] = _read(argument, Path(file), network.sources[name].source)
+    return inputs
+
+
+def _read(argument: str, path: Path, source: Source) -> pl.DataFrame:
     reader = READERS.get(path.suffix)
     if reader is None:
-        raise InputError(f"--input {given}: {path.suffix or 'no'} ending is not known; {nearest(path.suffix, READERS)}")
+        known = nearest(path.suffix, READERS)
+        raise InputError(f"--input {argument}: the ending {path.suffix!r} is not known; {known}")
     if not path.is_file():
-        raise InputError(f"--input {given}: there is no file {file}")
-    return name, reader(path)
+        raise InputError(f"--input {argument}: there is no file {path}")
+    types = dict(source.schema) | ({} if source.time is not None else {TUPLE_TIME: pl.Int64()})
+    try:
+        return reader(path, types)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"--input {argument}: {str(error).splitlines()[0]}") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import random
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenflow as ef
+from evenflow.operators import lookup
 from evenflow.operators.packing import Packed
 from evenflow.queries.compile import compile_plan
 from evenflow.reconcile.stable_head import StableHead
@@ -37,6 +39,16 @@ def test_slices_and_bucket_sizes_do_not_matter(seed: int) -> None:
     rng = random.Random(seed)
     for bucket_us in rng.sample(BUCKETS_US, 3):
         assert_same(expected, fold_sliced(net, inputs, bucket_us, cuts(rng, inputs)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_folding_only_the_keys_that_came_does_not_matter(seed: int) -> None:
+    """Small states are folded whole; here even they are split into the keys of the step and the others."""
+    net, inputs = random_case(seed)
+    expected = dict(ef.fold(net, inputs))
+    with mock.patch.object(lookup, "_SMALL_ROWS", 0):
+        assert_same(expected, fold_sliced(net, inputs, 7_000, cuts(random.Random(seed), inputs)))
 
 
 @settings(max_examples=25, deadline=None)

@@ -33,7 +33,22 @@ def test_rows_without_a_time_or_at_its_ends_are_refused_and_the_others_taken() -
     assert taken["v"].to_list() == [1, 5]
     assert refused["row"].to_list() == [1, 2, 3]
     assert refused["v"].to_list() == [2, 3, 4]
-    assert refused["reason"].to_list() == ["it has no time", "its time is out of range", "its time is out of range"]
+    out_of_range = "its time is out of range: it must lie within ±2305843009213693952 microseconds"
+    assert refused["reason"].to_list() == ["it has no time", out_of_range, out_of_range]
+
+
+def test_columns_called_row_and_reason_stay_in_what_was_refused() -> None:
+    declared = source({"row": pl.Int64, "reason": pl.String})
+    _, refused = declared.admit(pl.DataFrame({"tuple_time": [FINAL], "row": [7], "reason": ["mine"]}))
+    assert (refused["row"][0], refused["reason"][0], refused[":row"][0]) == (7, "mine", 0)
+
+
+def test_times_widen_where_nothing_is_lost() -> None:
+    times = {"tuple_time": pl.Series([1_000]).cast(pl.Datetime("ms")), "at": pl.Series([1]).cast(pl.Date)}
+    rows = pl.DataFrame(times)
+    taken, _ = source({"at": pl.Datetime("us")}).admit(rows)
+    assert taken["tuple_time"].to_list() == [1_000_000]
+    assert taken["at"].to_physical().to_list() == [86_400_000_000]
 
 
 @settings(max_examples=60, deadline=None)
