@@ -10,25 +10,27 @@ from evenflow.operators.kernel import stack
 from evenflow.operators.packing import Segments
 
 SMALL_ROWS = 8192
-"""Segments below this are joined, so that many tiny buckets do not become many tiny segments."""
+SMALL_SEGMENTS_MAX = 32
+"""So many segments of fewer than ``SMALL_ROWS`` rows may stand at the end before they become one: joining them one
+by one would cost a bucket with a single row more than everything else that is done with it."""
 
 
 def append(segments: Segments, rows: pl.DataFrame) -> Segments:
-    """The segments with one more; small neighbours of like size become one, so there are few of them.
+    """The segments with one more; small ones at the end are joined now and then, so there are few of them.
 
     >>> one = pl.DataFrame({"a": [1]})
     >>> segments = ()
     >>> for _ in range(100):
     ...     segments = append(segments, one)
     >>> [segment.height for segment in segments]
-    [64, 32, 4]
+    [94, 1, 1, 1, 1, 1, 1]
     """
     if not rows.height:
         return segments
-    head = list(segments)
-    while head and head[-1].height <= rows.height and head[-1].height + rows.height <= SMALL_ROWS:
-        rows = stack([head.pop(), rows])
-    return (*head, rows)
+    longer = (*segments, rows)
+    if len(longer) < SMALL_SEGMENTS_MAX or any(part.height >= SMALL_ROWS for part in longer[-SMALL_SEGMENTS_MAX:]):
+        return longer
+    return (*longer[:-SMALL_SEGMENTS_MAX], stack(longer[-SMALL_SEGMENTS_MAX:]))
 
 
 def count(segments: Sequence[pl.DataFrame]) -> int:
