@@ -23,6 +23,7 @@ _SLOTS_PER_KEY = 16
 _ROUNDS_MAX = 8
 _SMALL_ROWS = 1024
 UNKNOWN = -1
+NOBODY: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 def lookup(known: Sequence[pl.Series], rows: Sequence[pl.Series]) -> NDArray[np.int64]:
@@ -65,22 +66,29 @@ def _found(known: NDArray[np.uint64], wanted: NDArray[np.uint64], bits: int) -> 
 
     A slot keeps one key; those that lost theirs get another in the next round, until every key has had one.
     """
-    found = np.full(len(wanted), UNKNOWN)
-    homeless, left = np.arange(len(known)), np.arange(len(wanted))
-    for turn in range(_ROUNDS_MAX):
-        shift = max(0, 64 - bits - 7 * turn)
-        table = np.zeros(1 << bits, dtype=np.int64)
-        slots = _slots(known[homeless], shift, bits)
-        table[slots] = homeless
-        at = table[_slots(wanted[left], shift, bits)]
-        missed = known[at] != wanted[left]
-        found[left] = np.where(missed, UNKNOWN, at)
-        homeless, left = homeless[table[slots] != homeless], left[missed]
+    everyone = np.arange(len(known))
+    found, homeless = _round(known, everyone, wanted, 64 - bits, bits)
+    for turn in range(1, _ROUNDS_MAX):
+        left = np.flatnonzero(found == UNKNOWN)
         if not (len(homeless) and len(left)):
             return found
+        found[left], homeless = _round(known, homeless, wanted[left], max(0, 64 - bits - 7 * turn), bits)
+    left = np.flatnonzero(found == UNKNOWN)
     for key in homeless.tolist():
         found[left[wanted[left] == known[key]]] = key
     return found
+
+
+def _round(
+    known: NDArray[np.uint64], homeless: NDArray[np.int64], wanted: NDArray[np.uint64], shift: int, bits: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Whom each wanted hash finds in its slot, and the keys that did not get theirs."""
+    table = np.zeros(1 << bits, dtype=np.int64)
+    slots = _slots(known[homeless], shift, bits)
+    table[slots] = homeless
+    at = table[_slots(wanted, shift, bits)]
+    at[known[at] != wanted] = UNKNOWN
+    return at, homeless[table[slots] != homeless]
 
 
 def _all_alike(known: pl.Series, rows: pl.Series) -> bool:
@@ -107,12 +115,13 @@ def _hash(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
 def _checked(pairs: Sequence[tuple[pl.Series, pl.Series]], found: NDArray[np.int64]) -> NDArray[np.int64]:
     """The same for keys as for their hashes: where two keys share a hash, it is found out which one it is."""
     at = np.maximum(found, 0)
-    same = np.ones(len(found), dtype=bool)
+    unlike = np.zeros(len(found), dtype=bool)
     for known, rows in pairs:
         held = known[at]
         equal = rows.eq_missing(held) if known.null_count() or rows.null_count() else rows == held
-        same &= equal.to_numpy()
-    doubtful = np.flatnonzero(~same & (found != UNKNOWN))
+        if not equal.all():
+            unlike |= ~equal.to_numpy()
+    doubtful = np.flatnonzero(unlike & (found != UNKNOWN)) if unlike.any() else NOBODY
     if len(doubtful):
         size = len(pairs[0][0])
         both = [known.clone().append(rows[doubtful]).rechunk() for known, rows in pairs]
