@@ -114,7 +114,7 @@ def _hash(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
 
 def _checked(pairs: Sequence[tuple[pl.Series, pl.Series]], found: NDArray[np.int64]) -> NDArray[np.int64]:
     """The same for keys as for their hashes: where two keys share a hash, it is found out which one it is."""
-    at = np.maximum(found, 0)
+    at = pl.Series(np.maximum(found, 0).astype(np.uint32))
     unlike = np.zeros(len(found), dtype=bool)
     for known, rows in pairs:
         held = known[at]
