@@ -34,6 +34,7 @@ from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.keys import canonical_floats
 
 Fields = Sequence[pl.Series]
+Shared = dict[str, pl.Series]
 
 
 class Aggregate(ABC):
@@ -65,10 +66,11 @@ class Aggregate(ABC):
     def final(self, fields: Fields) -> pl.Series:
         """The results of finished accumulators."""
 
-    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int, shared: Shared) -> list[pl.Series]:
         """Fold new rows onto carried accumulators: those of groups 0, 1, …; row i goes to group ``codes[i]`` of ``n``.
 
         It must give what ``fold`` gives over the carried ones and then the lifted rows; override it to be faster.
+        ``shared`` holds sums and counts that other aggregates of the same values have made in this step.
         """
         lifted = self.lift(values)
         if not carried:
@@ -95,9 +97,11 @@ def _carried(field: pl.Series | None, n: int, dtype: Any) -> NDArray[Any]:
     return total
 
 
-def _add_count(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int) -> pl.Series:
-    counted = codes[values.is_not_null().to_numpy()] if values.null_count() else codes
-    return pl.Series(_carried(carried, n, np.int64) + np.bincount(counted, minlength=n))
+def _add_count(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int, shared: Shared) -> pl.Series:
+    if "count" not in shared:
+        counted = codes[values.is_not_null().to_numpy()] if values.null_count() else codes
+        shared["count"] = pl.Series(_carried(carried, n, np.int64) + np.bincount(counted, minlength=n))
+    return shared["count"]
 
 
 def _add_sum(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int) -> pl.Series:
@@ -106,6 +110,12 @@ def _add_sum(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int)
     with np.errstate(invalid="ignore", over="ignore"):
         np.add.at(total, codes, numbers)
     return pl.Series(total)
+
+
+def _add_floats(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int, shared: Shared) -> pl.Series:
+    if "floats" not in shared:
+        shared["floats"] = _add_sum(carried, values.cast(pl.Float64), codes, n)
+    return shared["floats"]
 
 
 def _numbers(values: pl.Series) -> NDArray[Any]:
@@ -137,8 +147,8 @@ class Count(Aggregate):
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         return [pl.Series(groups.sum(fields[0].to_numpy()))]
 
-    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
-        return [_add_count(carried[0] if carried else None, values, codes, n)]
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int, shared: Shared) -> list[pl.Series]:
+        return [_add_count(carried[0] if carried else None, values, codes, n, shared)]
 
     def final(self, fields: Fields) -> pl.Series:
         return fields[0]
@@ -173,9 +183,11 @@ class Sum(Aggregate):
         total = fields[0]
         return [pl.Series(groups.sum(total.to_physical().to_numpy())).cast(total.dtype)]
 
-    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int, shared: Shared) -> list[pl.Series]:
         dtype = self.dtype(values.dtype)
         before = carried[0].to_physical() if carried else None
+        if dtype == pl.Float64:
+            return [_add_floats(before, values, codes, n, shared)]
         return [_add_sum(before, values.cast(dtype).to_physical(), codes, n).cast(dtype)]
 
     def final(self, fields: Fields) -> pl.Series:
@@ -201,9 +213,9 @@ class Mean(Aggregate):
     def fold(self, fields: Fields, groups: Groups) -> list[pl.Series]:
         return [pl.Series(groups.sum(field.to_numpy())) for field in fields]
 
-    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int) -> list[pl.Series]:
+    def extend(self, carried: Fields, values: pl.Series, codes: Codes, n: int, shared: Shared) -> list[pl.Series]:
         total, seen = carried if carried else (None, None)
-        return [_add_sum(total, values.cast(pl.Float64), codes, n), _add_count(seen, values, codes, n)]
+        return [_add_floats(total, values, codes, n, shared), _add_count(seen, values, codes, n, shared)]
 
     def final(self, fields: Fields) -> pl.Series:
         total, n = fields[0].to_numpy(), fields[1].to_numpy()

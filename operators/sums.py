@@ -119,10 +119,12 @@ class Aggregation:
         fresh = pl.DataFrame([*window, *(inputs[key] for key in self.keys)])
         heads, codes = _grouped(carried[fresh.columns] if carried is not None else None, fresh, by)
         columns = heads.get_columns()
+        shared: dict[str, dict[str, pl.Series]] = {}
         for name, aggregate in self.incremental.items():
             names = self.fields(name)
             before = [carried[column] for column in names] if carried is not None else []
-            folded = aggregate.extend(before, inputs[self.plain.get(name, f":{name}")], codes, heads.height)
+            column = self.plain.get(name, f":{name}")
+            folded = aggregate.extend(before, inputs[column], codes, heads.height, shared.setdefault(column, {}))
             columns += [column.alias(label) for column, label in zip(folded, names, strict=True)]
         return pl.DataFrame(columns)
 
