@@ -19,7 +19,7 @@ from evenflow.operators.kernel import FrameKernel
 from evenflow.operators.soutput import SOutput
 from evenflow.operators.times import FINAL
 from evenflow.queries.compile import compile_plan
-from evenflow.reconcile.stable_head import StableHead
+from evenflow.reconcile.heads import Heads
 
 Say = Callable[[str], None]
 Results = dict[str, Any]
@@ -31,7 +31,7 @@ class Engine:
 
     def __init__(self, network: ef.Network) -> None:
         self.network = network
-        self.head = StableHead(compile_plan(network.nodes, network.output_numbers), BUCKET_US)
+        self.head = Heads(compile_plan(network.nodes, network.output_numbers), BUCKET_US, FrameKernel())
         self.soutput = SOutput(FrameKernel())
 
     def feed(self, slices: Frames, boundary: int) -> int:
@@ -39,7 +39,7 @@ class Engine:
         for name, rows in slices.items():
             self.head.insert(self.network.sources[name].number, rows, boundary)
         rows_out = 0
-        for output in self.head.advance():
+        for output in self.head.advance().outputs:
             rows_out += self.soutput.emit(output.rows, output.boundary).rows.height
         return rows_out
 
@@ -133,7 +133,7 @@ def checkpoint(say: Say, large: int) -> Results:
         gc.collect()
         before = _resident_mb()
         start = time.perf_counter()
-        kept = [runner.head.state for _ in range(10_000)]
+        kept = [runner.head.checkpoint for _ in range(10_000)]
         each_ns = (time.perf_counter() - start) / 10_000 * 1e9
         added_mb = _resident_mb() - before
         result[str(rows)] = {"kept": len(kept), "keep_ns": round(each_ns, 1), "added_mb": round(added_mb, 1)}

@@ -20,7 +20,7 @@ from evenflow.operators.times import FINAL, START, floor
 from evenflow.queries.compile import compile_plan
 from evenflow.queries.durations import Duration, microseconds
 from evenflow.queries.network import Network
-from evenflow.reconcile.stable_head import StableHead
+from evenflow.reconcile.heads import Heads
 
 Progress = Callable[[float], None]
 STEP_ROWS = 131_072
@@ -53,21 +53,21 @@ def fold(
     network.check()
     bucket_us = microseconds(bucket, "fold: bucket")
     plan = compile_plan(network.nodes, network.output_numbers)
-    head = StableHead(plan, bucket_us)
-    rows, rejected = _admitted(network, inputs)
+    heads = Heads(plan, bucket_us, FrameKernel())
+    rows, rejected = admitted(network, inputs)
     soutputs = {name: SOutput(FrameKernel()) for name in plan.outputs}
     parts: dict[str, list[pl.DataFrame]] = {name: [plan.empty(number)] for name, number in plan.outputs.items()}
     for share, upto, slices in _slices(rows, bucket_us):
         for name, part in slices.items():
-            head.insert(network.sources[name].number, part, upto)
-        for output in head.advance():
+            heads.insert(network.sources[name].number, part, upto)
+        for output in heads.advance().outputs:
             parts[output.name].append(soutputs[output.name].emit(output.rows, output.boundary).rows)
         if progress is not None:
             progress(share)
     return Folded({name: with_header(stack(part), 1, TupleType.INSERTION) for name, part in parts.items()}, rejected)
 
 
-def _admitted(
+def admitted(
     network: Network, inputs: Mapping[str, pl.DataFrame]
 ) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
     """Each source's rows in order, and those refused."""

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from evenflow.operators.items import TUPLE_TIME
-from evenflow.operators.times import FINAL
+from evenflow.operators.times import FINAL, START
 
 R = TypeVar("R")
 TieBreak = Sequence[pl.Expr]
@@ -33,6 +33,14 @@ class Kernel(Protocol[R]):
 
     def earliest(self, rows: R) -> int:
         """The smallest ``tuple_time``, or ``FINAL`` if there is no row."""
+        ...
+
+    def latest(self, rows: R) -> int:
+        """The largest ``tuple_time``, or ``START`` if there is no row."""
+        ...
+
+    def same(self, mine: R, theirs: R) -> bool:
+        """Whether both are the same rows to the bit, in the same order. No is a safe answer."""
         ...
 
     def skip(self, rows: R, n: int) -> R:
@@ -122,6 +130,16 @@ def in_order(rows: pl.DataFrame, tie_break: TieBreak = ()) -> pl.DataFrame:
     return rows.sort([pl.col(TUPLE_TIME), *tie_break], maintain_order=True)
 
 
+def _same_bits(mine: pl.Series, theirs: pl.Series) -> bool:
+    """Whether columns that are equal by value are so to the bit: 0.0 equals -0.0, and every NaN another."""
+    if mine.dtype.is_nested():
+        return False
+    if not mine.dtype.is_float():
+        return True
+    left, right = (column.fill_null(0.0).to_numpy() for column in (mine, theirs))
+    return left.tobytes() == right.tobytes()
+
+
 class FrameKernel:
     """Rows are Polars frames."""
 
@@ -133,6 +151,14 @@ class FrameKernel:
 
     def earliest(self, rows: pl.DataFrame) -> int:
         return int(times(rows).min()) if rows.height else FINAL
+
+    def latest(self, rows: pl.DataFrame) -> int:
+        return int(times(rows).max()) if rows.height else START
+
+    def same(self, mine: pl.DataFrame, theirs: pl.DataFrame) -> bool:
+        if mine.height != theirs.height or not mine.equals(theirs):
+            return False
+        return not mine.height or all(_same_bits(mine[name], theirs[name]) for name in mine.columns)
 
     def skip(self, rows: pl.DataFrame, n: int) -> pl.DataFrame:
         return rows.slice(n)
@@ -179,6 +205,12 @@ class ListKernel:
 
     def earliest(self, rows: list[Any]) -> int:
         return min((row[0] for row in rows), default=FINAL)
+
+    def latest(self, rows: list[Any]) -> int:
+        return max((row[0] for row in rows), default=START)
+
+    def same(self, mine: list[Any], theirs: list[Any]) -> bool:
+        return mine == theirs
 
     def skip(self, rows: list[Any], n: int) -> list[Any]:
         return rows[n:]

@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
 from evenflow.operators.fragment import Fragment
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.operator import Schema
+
+R = TypeVar("R")
+
+
+class FoldFragment(Protocol[R]):
+    """What a head needs of a fragment, whatever its rows are."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]: ...
+
+    @property
+    def leaves(self) -> tuple[int, ...]: ...
+
+    @property
+    def horizon(self) -> int | None: ...
+
+    @property
+    def blocking(self) -> bool: ...
+
+    def initial(self) -> Any: ...
+
+    def step(self, state: Any, rows: Sequence[R], upto: int) -> tuple[Any, Mapping[int, tuple[R, int]]]: ...
+
+
+class FoldPlan(Protocol[R]):
+    """What a node needs of a plan, whatever its rows are."""
+
+    @property
+    def names(self) -> Mapping[int, str]: ...
+
+    @property
+    def inputs(self) -> tuple[int, ...]: ...
+
+    @property
+    def fragments(self) -> Sequence[FoldFragment[R]]: ...
+
+    @property
+    def outputs(self) -> Mapping[str, int]: ...
+
+    def empty(self, stream: int) -> R: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

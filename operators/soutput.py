@@ -3,6 +3,10 @@
 A stable row's ``tuple_id`` is its position in the stream. After a restart from an older state the rows since then
 are produced again; SOutput knows how far it had come and lets only what is new go out, through a second and third
 recovery as well: what was sent is never un-sent.
+
+On the tentative lane rows are known by time: only what lies beyond both boundaries goes out. The first stable item
+after tentative ones is announced by an ``Undo``; when the stable rows have caught up, or a new failure cuts the
+correction short, ``RecDone`` ends it. Corrections are marked here and nowhere else in a node.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from evenflow.operators.errors import InvariantError
-from evenflow.operators.items import Boundary, Data
+from evenflow.operators.items import Boundary, Data, RecDone, Undo
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.times import START
 
@@ -18,7 +22,7 @@ R = TypeVar("R")
 
 
 class SOutput(Generic[R]):
-    """The stable lane of one output stream.
+    """Both lanes of one output stream.
 
     >>> from evenflow.operators.kernel import ListKernel
     >>> output = SOutput(ListKernel())
@@ -36,7 +40,17 @@ class SOutput(Generic[R]):
         self.sent_id = 0
         """The last stable id that went out."""
         self.boundary = START
+        self.tentative_boundary = START
+        """How far tentative rows went out since the lanes last met; ``START``: there are none."""
+        self.correcting = False
+        """Whether an ``Undo`` went out whose ``RecDone`` has not."""
+        self._tentative_rows = 0
         self._kernel = kernel
+
+    @property
+    def tentative(self) -> bool:
+        """Whether consumers have been told something that is not yet corrected."""
+        return self.tentative_boundary > START
 
     @property
     def eliminating(self) -> bool:
@@ -52,6 +66,36 @@ class SOutput(Generic[R]):
         self.boundary = max(self.boundary, boundary)
         first_id = self.sent_id - self._kernel.count(fresh) + 1
         return Data(fresh, first_id, Boundary(self.boundary, stable=True, last_id=self.sent_id))
+
+    def emit_tentative(self, rows: R, boundary: int, missing: frozenset[str]) -> Data[R] | None:
+        """Tentative rows that lie beyond both boundaries; None if they say nothing new."""
+        known = max(self.boundary, self.tentative_boundary)
+        if boundary <= known:
+            return None
+        _, fresh = self._kernel.split(rows, known)
+        first_id = self.sent_id + self._tentative_rows + 1
+        self._tentative_rows += self._kernel.count(fresh)
+        self.tentative_boundary = boundary
+        return Data(fresh, first_id, Boundary(boundary, stable=False, last_id=self.sent_id), missing)
+
+    def undo(self) -> Undo | None:
+        """The mark that a correction begins, once for each; to be sent before its first stable item."""
+        if not self.tentative or self.correcting:
+            return None
+        self.correcting = True
+        return Undo(self.sent_id)
+
+    def rec_done(self, met: bool) -> RecDone | None:
+        """The mark that a correction ends: because the lanes met, or because a new failure cut it short."""
+        if not self.correcting and not (met and self.tentative):
+            return None
+        self.correcting = False
+        if not met:
+            return RecDone(self.boundary)
+        upto = max(self.boundary, self.tentative_boundary)
+        self.tentative_boundary = START
+        self._tentative_rows = 0
+        return RecDone(upto)
 
     def resume(self, produced: int) -> None:
         """Go back to a state that had produced this many rows. What was sent stays sent."""

@@ -79,6 +79,30 @@ class SUnion(Generic[R]):
             self._tentative[place].add(index)
         self.tentative_boundaries[place] = max(boundary, self.tentative_boundaries[place])
 
+    def clear_tentative(self, place: int, upto: int) -> None:
+        """Tentative rows before ``upto`` are void; one that covers them all lets the tentative lane begin anew."""
+        self._supersede(place, upto)
+        if upto >= self.tentative_boundaries[place]:
+            self.tentative_boundaries[place] = START
+
+    def reached(self, place: int) -> int:
+        """How far one input has come on either lane."""
+        return max(self.boundaries[place], self.tentative_boundaries[place])
+
+    def ready(self, rows_max: int | None) -> int:
+        """The end of the complete buckets that hold about ``rows_max`` rows: at least one bucket, if there is one."""
+        upto, rows = self.complete_upto, 0
+        if rows_max is None:
+            return upto
+        index: int
+        for index, bucket in self._buckets.items():
+            if index * self.bucket_us >= upto:
+                break
+            rows += sum(self._kernel.count(part) for parts in bucket.stable for part in parts)
+            if rows >= rows_max:
+                return min(upto, (index + 1) * self.bucket_us)
+        return upto
+
     def take(self, upto: int) -> tuple[R, ...]:
         """Remove and give each input's stable rows before ``upto``, the end of a complete bucket."""
         if upto > self.complete_upto:

@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 
 import evenflow as ef
-from evenflow.operators.kernel import stack
+from evenflow.operators.kernel import FrameKernel, stack
 from evenflow.operators.times import FINAL
 from evenflow.queries.compile import compile_plan
-from evenflow.reconcile.stable_head import StableHead
+from evenflow.reconcile.heads import Heads
 
 SCHEMA = {"k": pl.Int64, "s": pl.String, "f": pl.Float64, "x": pl.Float64, "n": pl.Int64}
 Inputs = dict[str, pl.DataFrame]
@@ -189,11 +189,11 @@ def slices(inputs: Mapping[str, pl.DataFrame], at: list[int]) -> Iterator[tuple[
 def fold_sliced(net: ef.Network, inputs: Mapping[str, pl.DataFrame], bucket_us: int, at: list[int]) -> Inputs:
     """The stable rows, folded step by step as boundaries come in, source after source."""
     plan = compile_plan(net.nodes, net.output_numbers)
-    head = StableHead(plan, bucket_us)
+    head = Heads(plan, bucket_us, FrameKernel())
     parts = {name: [plan.empty(number)] for name, number in plan.outputs.items()}
     for name, rows, boundary in slices(inputs, at):
         head.insert(net.sources[name].number, rows, boundary)
-        for output in head.advance():
+        for output in head.advance().outputs:
             parts[output.name].append(output.rows)
     return {name: stack(rows) for name, rows in parts.items()}
 

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import evenflow as ef
 from evenflow.operators import lookup
+from evenflow.operators.kernel import FrameKernel
 from evenflow.operators.packing import Packed
 from evenflow.queries.compile import compile_plan
-from evenflow.reconcile.stable_head import StableHead
+from evenflow.reconcile.heads import Heads
 from recipes import bits, cuts, fold_sliced, random_case, slices
 
 SEEDS = st.integers(0, 2**32)
@@ -84,18 +85,18 @@ def test_a_state_that_was_packed_and_unpacked_goes_on_alike(seed: int) -> None:
     net, inputs = random_case(seed)
     rng = random.Random(seed)
     plan = compile_plan(net.nodes, net.output_numbers)
-    head = StableHead(plan, 100_000)
+    head = Heads(plan, 100_000, FrameKernel())
     parts = {name: [plan.empty(number)] for name, number in plan.outputs.items()}
     for name, rows, boundary in slices(inputs, cuts(rng, inputs)):
         head.insert(net.sources[name].number, rows, boundary)
-        for output in head.advance():
+        for output in head.advance().outputs:
             parts[output.name].append(output.rows)
         states = []
-        for fragment, state in zip(plan.fragments, head.state, strict=True):
+        for fragment, state in zip(plan.fragments, head.checkpoint, strict=True):
             moved = fragment.settle(state) if rng.random() < 0.5 else state
             packed = [Packed.from_bytes(part.to_bytes()) for part in fragment.pack(moved)]
             states.append(fragment.unpack(packed))
-        head.state = tuple(states)
+        head.restore(tuple(states))
     assert_same(dict(ef.fold(net, inputs)), {name: pl.concat(rows) for name, rows in parts.items()})
 
 
@@ -109,12 +110,12 @@ def test_replicas_that_got_other_slices_end_in_the_same_state(seed: int) -> None
     end = stamps[len(stamps) * 2 // 3] // 100_000 * 100_000 if stamps else 0
     packed = []
     for _ in range(2):
-        head = StableHead(plan, 100_000)
+        head = Heads(plan, 100_000, FrameKernel())
         for name, rows, boundary in slices(inputs, sorted({*(c for c in cuts(rng, inputs) if c < end), end})):
             if boundary <= end:
                 head.insert(net.sources[name].number, rows, boundary)
                 head.advance()
-        settled = [f.settle(state) for f, state in zip(plan.fragments, head.state, strict=True)]
+        settled = [f.settle(state) for f, state in zip(plan.fragments, head.checkpoint, strict=True)]
         packed.append([p for f, state in zip(plan.fragments, settled, strict=True) for p in f.pack(state)])
     assert all(mine.same_as(theirs) for mine, theirs in zip(*packed, strict=True))
 

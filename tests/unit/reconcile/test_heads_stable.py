@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenflow as ef
+from evenflow.operators.kernel import FrameKernel
 from evenflow.operators.times import FINAL, START
 from evenflow.queries.compile import compile_plan
-from evenflow.reconcile.stable_head import StableHead
+from evenflow.reconcile.heads import Heads
 from oracles import ROW, between, frame, frames
 
 
@@ -26,8 +27,8 @@ def network() -> ef.Network:
     return net
 
 
-def head_of(net: ef.Network, bucket: int) -> StableHead:
-    return StableHead(compile_plan(net.nodes, net.output_numbers), bucket)
+def head_of(net: ef.Network, bucket: int) -> Heads[pl.DataFrame]:
+    return Heads(compile_plan(net.nodes, net.output_numbers), bucket, FrameKernel())
 
 
 @settings(max_examples=30, deadline=None)
@@ -46,7 +47,7 @@ def test_deliveries_in_any_order_give_what_fold_gives(
         upto = FINAL if last and reached[1 - place] == FINAL else max(reached[place], data.draw(st.integers(-20, 45)))
         head.insert(place, between(inputs[place], reached[place], upto), upto)
         reached[place] = upto
-        for output in head.advance():
+        for output in head.advance().outputs:
             assert output.boundary >= boundaries[output.name]
             assert all(output.rows["tuple_time"] >= boundaries[output.name])
             assert all(output.rows["tuple_time"] < output.boundary)
@@ -54,7 +55,7 @@ def test_deliveries_in_any_order_give_what_fold_gives(
             parts[output.name].append(output.rows)
     for place in (0, 1):
         head.insert(place, between(inputs[place], reached[place], FINAL), FINAL)
-    for output in head.advance():
+    for output in head.advance().outputs:
         parts[output.name].append(output.rows)
     expected = ef.fold(net, {"a": a, "b": b})
     for name, pieces in parts.items():
@@ -64,16 +65,16 @@ def test_deliveries_in_any_order_give_what_fold_gives(
 def test_nothing_happens_while_an_input_is_missing() -> None:
     net = network()
     head = head_of(net, 10)
-    before = head.state
+    before = head.checkpoint
     head.insert(0, frame([{"tuple_time": 3, "k": 1, "x": 1}]), 50)
-    names = {output.name for output in head.advance()}
+    names = {output.name for output in head.advance().outputs}
     assert "both" not in names
     assert "windows" not in names
-    assert len(before) == len(head.state)
+    assert len(before) == len(head.checkpoint)
     head.insert(1, frame([]), 20)
-    both = [output for output in head.advance() if output.name == "both"]
+    both = [output for output in head.advance().outputs if output.name == "both"]
     assert [(output.rows.height, output.boundary) for output in both] == [(1, 20)]
-    assert head.advance() == []
+    assert head.advance().outputs == []
 
 
 def test_a_checkpoint_is_a_reference_that_later_folding_does_not_change() -> None:
@@ -83,14 +84,14 @@ def test_a_checkpoint_is_a_reference_that_later_folding_does_not_change() -> Non
     head = head_of(net, 1)
     head.insert(0, rows.head(3), 3)
     head.advance()
-    checkpoint = head.state
+    checkpoint = head.checkpoint
     head.insert(0, rows.tail(3), 6)
-    (later,) = head.advance()
+    (later,) = head.advance().outputs
     assert later.rows["n"].to_list() == [4, 5, 6]
     again = head_of(net, 1)
-    again.state = checkpoint
+    again.restore(checkpoint)
     again.insert(0, rows.tail(3), 6)
-    (redone,) = again.advance()
+    (redone,) = again.advance().outputs
     assert redone.rows.equals(later.rows)
 
 

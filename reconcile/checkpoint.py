@@ -1,0 +1,48 @@
+"""Checkpoint/redo (Borealis §4.3): keep the state from before the failure, and fold the corrected input onto it.
+
+The state is immutable, so the checkpoint is a reference: taking it costs nothing, and going back is using it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from evenflow.operators.kernel import Kernel
+from evenflow.operators.plan import FoldFragment
+from evenflow.operators.sunion import SUnion
+from evenflow.reconcile.redo import Leaves, MethodName, Stepped
+
+R = TypeVar("R")
+
+
+class CheckpointRedo(Generic[R]):
+    """The stable head is a state; tentative work starts from the same one and leaves it as it is."""
+
+    name: MethodName = "checkpoint"
+    can_begin = True
+    references = 1
+    held_rows = 0
+
+    def __init__(self, fragment: FoldFragment[R], kernel: Kernel[R], fell_back: bool = False) -> None:
+        self.fell_back = fell_back
+        self.state: Any = fragment.initial()
+        self._fragment = fragment
+        self._kernel = kernel
+
+    def next_upto(self, sunion: SUnion[R], rows_max: int | None) -> int:
+        return sunion.ready(rows_max)
+
+    def step(self, sunion: SUnion[R], upto: int) -> Stepped[R]:
+        rows = sunion.take(upto)
+        self.state, leaves = self._fragment.step(self.state, rows, upto)
+        return Stepped(leaves, sum(map(self._kernel.count, rows)))
+
+    def begin(self) -> Any:
+        return self.state
+
+    def worked(self, since: int, upto: int, rows: Sequence[R], state: Any, leaves: Leaves[R]) -> None:
+        pass
+
+    def met(self) -> None:
+        pass

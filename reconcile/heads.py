@@ -1,0 +1,178 @@
+"""Both heads of every fragment of a plan, wired from the node's inputs to its outputs.
+
+Stable rows go down from SUnion to SUnion as buckets become complete; tentative rows follow on their own lane as far
+as the node releases them. Nothing here knows a clock, ids or policies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from evenflow.operators.kernel import Kernel
+from evenflow.operators.plan import FoldFragment, FoldPlan
+from evenflow.operators.sunion import SUnion
+from evenflow.operators.times import FINAL
+from evenflow.reconcile.checkpoint import CheckpointRedo
+from evenflow.reconcile.fragment_heads import FragmentHeads, Place
+from evenflow.reconcile.redo import Leaves, Redo
+from evenflow.reconcile.state import State, worst
+
+R = TypeVar("R")
+ChooseRedo = Callable[[FoldFragment[R], Kernel[R]], Redo[R]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output(Generic[R]):
+    """Rows of an output stream and the boundary behind them; ``missing`` is None for stable ones."""
+
+    name: str
+    rows: R
+    boundary: int
+    missing: frozenset[str] | None = None
+
+
+@dataclass(slots=True)
+class Advanced(Generic[R]):
+    """What a move of the stable heads gave."""
+
+    outputs: list[Output[R]] = field(default_factory=list)
+    folded: int = 0
+    redone: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    """Rows folded to correct something, by (method, fell back)."""
+    undone: list[int] = field(default_factory=list)
+    """The fragments whose state was undone and rebuilt."""
+    more: bool = False
+    """Whether complete buckets are left."""
+
+
+class Heads(Generic[R]):
+    """The folds of one node."""
+
+    def __init__(
+        self, plan: FoldPlan[R], bucket_us: int, kernel: Kernel[R], redo: ChooseRedo[R] = CheckpointRedo
+    ) -> None:
+        self.plan = plan
+        self.fragments: list[FragmentHeads[R]] = []
+        self._kernel = kernel
+        self._readers: dict[int, list[tuple[FragmentHeads[R], int]]] = {}
+        self._names: dict[int, list[str]] = {}
+        for name, stream in plan.outputs.items():
+            self._names.setdefault(stream, []).append(name)
+        above = {stream: frozenset({plan.names[stream]}) for stream in plan.inputs}
+        self._path: dict[int, frozenset[int]] = {}
+        """For each leaf, the fragments it comes through."""
+        for number, fragment in enumerate(plan.fragments):
+            self._wire(
+                number, fragment, above, SUnion(kernel, [plan.empty(i) for i in fragment.inputs], bucket_us), redo
+            )
+
+    def _wire(
+        self,
+        number: int,
+        fragment: FoldFragment[R],
+        above: dict[int, frozenset[str]],
+        sunion: SUnion[R],
+        redo: ChooseRedo[R],
+    ) -> None:
+        inputs = self.plan.inputs
+        places = [Place(self.plan.names[i] if i in inputs else None, above[i]) for i in fragment.inputs]
+        heads = FragmentHeads(fragment, sunion, redo(fragment, self._kernel), places)
+        self.fragments.append(heads)
+        path = frozenset({number}).union(*(self._path[i] for i in fragment.inputs if i not in inputs))
+        for place, stream in enumerate(fragment.inputs):
+            self._readers.setdefault(stream, []).append((heads, place))
+        for leaf in fragment.leaves:
+            if leaf not in inputs:
+                above[leaf] = frozenset().union(*(above[i] for i in fragment.inputs))
+            self._path[leaf] = path
+
+    def path(self, output: str) -> list[FragmentHeads[R]]:
+        """The fragments above an output."""
+        return [self.fragments[number] for number in sorted(self._path[self.plan.outputs[output]])]
+
+    @property
+    def checkpoint(self) -> tuple[Any, ...]:
+        """The stable heads' states: a checkpoint is this reference."""
+        return tuple(fragment.redo.state for fragment in self.fragments)
+
+    def restore(self, checkpoint: tuple[Any, ...]) -> None:
+        """Go on from the states of a checkpoint."""
+        for fragment, state in zip(self.fragments, checkpoint, strict=True):
+            fragment.redo.state = state
+
+    @property
+    def failing(self) -> bool:
+        return any(fragment.failing for fragment in self.fragments)
+
+    @property
+    def buffered_rows(self) -> int:
+        """Rows that wait in SUnions or are kept for reconciliation."""
+        return sum(fragment.sunion.rows + fragment.redo.held_rows for fragment in self.fragments)
+
+    def state(self, output: str, now_us: int, patience_us: int) -> State:
+        """An output's state is the worst of the fragments above it."""
+        return worst(fragment.state(now_us, patience_us) for fragment in self.path(output))
+
+    def insert(self, stream: int, rows: R, boundary: int) -> None:
+        """Stable rows of a stream, with the boundary behind them."""
+        for fragment, place in self._readers.get(stream, ()):
+            fragment.insert(place, rows, boundary)
+
+    def insert_tentative(self, stream: int, rows: R, boundary: int, missing: frozenset[str]) -> None:
+        for fragment, place in self._readers.get(stream, ()):
+            fragment.insert_tentative(place, rows, boundary, missing)
+
+    def clear_tentative(self, stream: int, upto: int) -> None:
+        """Tentative rows of a stream before ``upto`` are void."""
+        for fragment, place in self._readers.get(stream, ()):
+            fragment.clear_tentative(place, upto)
+
+    def advance(self, rows_max: int | None = None, now_us: int = 0) -> Advanced[R]:
+        """Fold buckets that are complete, about ``rows_max`` rows of them, from the inputs to the outputs."""
+        done: Advanced[R] = Advanced()
+        for number, fragment in enumerate(self.fragments):
+            while rows_max is None or done.folded < rows_max:
+                correcting = fragment.failing
+                stepped = fragment.correct(None if rows_max is None else rows_max - done.folded, now_us)
+                if stepped is None:
+                    break
+                done.folded += stepped.folded
+                if correcting:
+                    done.redone[fragment.redo.name, fragment.redo.fell_back] += stepped.folded
+                if stepped.undone:
+                    done.undone.append(number)
+                done.outputs += self._send(stepped.leaves)
+            if fragment.meet():
+                for leaf in fragment.fragment.leaves:
+                    if leaf not in self.plan.inputs:
+                        self.clear_tentative(leaf, FINAL)
+        done.more = rows_max is not None and any(fragment.can_correct(1) for fragment in self.fragments)
+        return done
+
+    def want(self, upto: int) -> None:
+        """Results up to a time are due."""
+        for fragment in self.fragments:
+            fragment.want(upto)
+
+    def release(self, upto: int) -> list[Output[R]]:
+        """Let tentative heads fold what the node's inputs hold up to a time, complete or not."""
+        outputs: list[Output[R]] = []
+        for fragment in self.fragments:
+            worked = fragment.work(upto)
+            if worked is not None:
+                leaves, missing = worked
+                outputs += self._send(leaves, missing)
+        return outputs
+
+    def _send(self, leaves: Leaves[R], missing: frozenset[str] | None = None) -> Iterator[Output[R]]:
+        for stream, (rows, boundary) in leaves.items():
+            if stream not in self.plan.inputs:
+                if missing is None:
+                    self.insert(stream, rows, boundary)
+                else:
+                    self.insert_tentative(stream, rows, boundary, missing)
+            for name in self._names.get(stream, ()):
+                yield Output(name, rows, boundary, missing)

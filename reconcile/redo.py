@@ -1,0 +1,70 @@
+"""How a fragment's stable head goes on after a failure: what every method of reconciliation must do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from evenflow.operators.sunion import SUnion
+
+R = TypeVar("R")
+Leaves = Mapping[int, tuple[R, int]]
+"""Each leaf's rows and boundary, by stream number."""
+MethodName = Literal["checkpoint", "undo"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stepped(Generic[R]):
+    """One stable step: what came out, and how many rows were folded for it."""
+
+    leaves: Leaves[R]
+    folded: int
+    undone: bool = False
+    """Whether state was undone, and rebuilt from input history, for this step."""
+
+
+class Redo(Protocol[R]):
+    """One fragment's stable state, and how it is got back after tentative work."""
+
+    name: MethodName
+    fell_back: bool
+    """Whether another method was asked for, which cannot serve this fragment."""
+
+    state: Any
+    """The stable head's state; None while the method has given it up."""
+
+    def next_upto(self, sunion: SUnion[R], rows_max: int | None) -> int:
+        """How far the next stable step can go; the SUnion's cursor if it cannot."""
+        ...
+
+    def step(self, sunion: SUnion[R], upto: int) -> Stepped[R]:
+        """Fold complete buckets up to ``upto``."""
+        ...
+
+    def begin(self) -> Any:
+        """The state for tentative work to start from."""
+        ...
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether there is a stable state that tentative work could start from again."""
+        ...
+
+    def worked(self, since: int, upto: int, rows: Sequence[R], state: Any, leaves: Leaves[R]) -> None:
+        """A tentative step was taken: these rows gave this state and these leaves."""
+        ...
+
+    def met(self) -> None:
+        """The stable head has reached the tentative one, which is dropped."""
+        ...
+
+    @property
+    def references(self) -> int:
+        """How many states of the fragment are kept for the stable head."""
+        ...
+
+    @property
+    def held_rows(self) -> int:
+        """How many rows are kept besides those that wait in the SUnion."""
+        ...
