@@ -40,7 +40,11 @@ class Kernel(Protocol[R]):
         ...
 
     def same(self, mine: R, theirs: R) -> bool:
-        """Whether both are the same rows to the bit, in the same order. No is a safe answer."""
+        """Whether both are the same rows to the bit, in the same order."""
+        ...
+
+    def head(self, rows: R, n: int) -> R:
+        """The first ``n`` rows."""
         ...
 
     def skip(self, rows: R, n: int) -> R:
@@ -132,8 +136,10 @@ def in_order(rows: pl.DataFrame, tie_break: TieBreak = ()) -> pl.DataFrame:
 
 def _same_bits(mine: pl.Series, theirs: pl.Series) -> bool:
     """Whether columns that are equal by value are so to the bit: 0.0 equals -0.0, and every NaN another."""
-    if mine.dtype.is_nested():
-        return False
+    if isinstance(mine.dtype, pl.Struct):
+        return all(map(_same_bits, mine.struct.unnest(), theirs.struct.unnest()))
+    if isinstance(mine.dtype, pl.List | pl.Array):
+        return _same_bits(mine.explode(), theirs.explode())
     if not mine.dtype.is_float():
         return True
     left, right = (column.fill_null(0.0).to_numpy() for column in (mine, theirs))
@@ -159,6 +165,9 @@ class FrameKernel:
         if mine.height != theirs.height or not mine.equals(theirs):
             return False
         return not mine.height or all(_same_bits(mine[name], theirs[name]) for name in mine.columns)
+
+    def head(self, rows: pl.DataFrame, n: int) -> pl.DataFrame:
+        return rows.head(n)
 
     def skip(self, rows: pl.DataFrame, n: int) -> pl.DataFrame:
         return rows.slice(n)
@@ -211,6 +220,9 @@ class ListKernel:
 
     def same(self, mine: list[Any], theirs: list[Any]) -> bool:
         return mine == theirs
+
+    def head(self, rows: list[Any], n: int) -> list[Any]:
+        return rows[:n]
 
     def skip(self, rows: list[Any], n: int) -> list[Any]:
         return rows[n:]

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from evenflow.operators.errors import DeclarationError, nearest
 from evenflow.operators.plan import Plan
 from evenflow.operators.times import readable
+from evenflow.queries.budget import share
 from evenflow.queries.compile import compile_plan
 from evenflow.queries.durations import Duration, microseconds
 from evenflow.queries.explain import explain
@@ -108,12 +109,23 @@ class Deployment:
         placement = self.placement()
         return {name: self._plan(set(numbers)) for name, numbers in placement.items()}
 
+    def thresholds(self) -> dict[str, int]:
+        """Each node's X in microseconds: as given, or its share of the budgets of the outputs behind it."""
+        placement = self.placement()
+        owner = {number: name for name, numbers in placement.items() for number in numbers}
+        budgets = {
+            output: (owner[self.network.outputs[output].number], budget_us)
+            for output, budget_us in self.deadlines.items()
+        }
+        return share(self._reads(owner), {name: node.x_us for name, node in self.nodes.items()}, budgets)
+
     def explain(self) -> str:
         """Every node's settings and plan in words."""
         parts = []
+        thresholds = self.thresholds()
         for name, plan in self.plans().items():
             node = self.nodes[name]
-            x = readable(node.x_us) if node.x_us is not None else "from the deadline"
+            x = readable(thresholds[name])
             head = (
                 f"node {name}: X = {x}, replicas {node.replicas}, reconcile {node.reconcile}, replay {node.replay}, "
                 f"{node.on_failure} in failure, {node.on_stabilization} in stabilization"
@@ -179,11 +191,16 @@ class Deployment:
                     f"or set a budget with app.deadline(...) for an output behind it"
                 )
 
-    def _check_loop_free(self, owner: Mapping[int, str]) -> None:
-        """Streams have no loops; nodes could have, if one's operators were both above and below another's."""
+    def _reads(self, owner: Mapping[int, str]) -> dict[str, set[str]]:
+        """The nodes that each node reads."""
         reads: dict[str, set[str]] = {name: set() for name in self.nodes}
         for number, name in owner.items():
             reads[name] |= {owner[i] for i in self.network.nodes[number].inputs if i in owner} - {name}
+        return reads
+
+    def _check_loop_free(self, owner: Mapping[int, str]) -> None:
+        """Streams have no loops; nodes could have, if one's operators were both above and below another's."""
+        reads = self._reads(owner)
         done: set[str] = set()
         while len(done) < len(reads):
             ready = [name for name in reads if name not in done and reads[name] <= done]

@@ -18,7 +18,6 @@ from evenflow.operators.times import FINAL
 from evenflow.reconcile.checkpoint import CheckpointRedo
 from evenflow.reconcile.fragment_heads import FragmentHeads, Place
 from evenflow.reconcile.redo import Leaves, Redo
-from evenflow.reconcile.state import State, worst
 
 R = TypeVar("R")
 ChooseRedo = Callable[[FoldFragment[R], Kernel[R]], Redo[R]]
@@ -89,9 +88,13 @@ class Heads(Generic[R]):
                 above[leaf] = frozenset().union(*(above[i] for i in fragment.inputs))
             self._path[leaf] = path
 
+    def path_numbers(self, output: str) -> frozenset[int]:
+        """The numbers of the fragments above an output."""
+        return self._path[self.plan.outputs[output]]
+
     def path(self, output: str) -> list[FragmentHeads[R]]:
         """The fragments above an output."""
-        return [self.fragments[number] for number in sorted(self._path[self.plan.outputs[output]])]
+        return [self.fragments[number] for number in self.path_numbers(output)]
 
     @property
     def checkpoint(self) -> tuple[Any, ...]:
@@ -111,10 +114,6 @@ class Heads(Generic[R]):
     def buffered_rows(self) -> int:
         """Rows that wait in SUnions or are kept for reconciliation."""
         return sum(fragment.sunion.rows + fragment.redo.held_rows for fragment in self.fragments)
-
-    def state(self, output: str, now_us: int, patience_us: int) -> State:
-        """An output's state is the worst of the fragments above it."""
-        return worst(fragment.state(now_us, patience_us) for fragment in self.path(output))
 
     def insert(self, stream: int, rows: R, boundary: int) -> None:
         """Stable rows of a stream, with the boundary behind them."""

@@ -19,6 +19,10 @@ import os as _os
 _os.environ["POLARS_NO_PARTITION"] = "1"
 
 from evenflow.engine.fold import Folded, fold
+from evenflow.engine.linear import Stable, Tentative
+from evenflow.engine.simulator.faults import Cut, Pause, Skew, Slow, Stall
+from evenflow.engine.simulator.result import Result
+from evenflow.engine.simulator.simulate import simulate
 from evenflow.operators.aggregates import Aggregate
 from evenflow.operators.aggregates import Count as count  # noqa: N813
 from evenflow.operators.aggregates import First as first  # noqa: N813
@@ -49,6 +53,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Aggregate",
     "Boundary",
+    "Cut",
     "DeclarationError",
     "Deployment",
     "EvenflowError",
@@ -60,9 +65,16 @@ __all__ = [
     "NotDeterministicError",
     "Operator",
     "OperatorError",
+    "Pause",
     "RecDone",
+    "Result",
+    "Skew",
+    "Slow",
+    "Stable",
+    "Stall",
     "Step",
     "Stream",
+    "Tentative",
     "TupleType",
     "Undo",
     "count",
@@ -73,6 +85,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "simulate",
     "std",
     "sum",
 ]

@@ -1,0 +1,146 @@
+"""What goes over links, what a core is told (events) and what it wants done (effects).
+
+A core is ``handle(event, now_us) -> effects`` and does nothing else: no clock, no socket, no chance. A driver (the
+simulator, or processes with sockets) turns effects into deliveries and deliveries into events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from evenflow.operators.items import Item
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A sign of life when there is nothing else to send. It promises nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message(Generic[R]):
+    """An item of a stream within a session; ``number`` counts a session's messages, so that a lost one shows."""
+
+    stream: str
+    session: int
+    number: int
+    item: Item[R] | Heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Asks for a stream from the stable row ``next_id`` on, beyond the boundaries already reached."""
+
+    stream: str
+    session: int
+    next_id: int
+    boundary: int
+    tentative_boundary: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Stable rows before ``next_id`` need not be kept for this consumer."""
+
+    stream: str
+    next_id: int
+
+
+Payload = Message[Any] | Subscribe | Ack
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The first event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A time that was asked for has come. Inputs that were waiting are handled first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Go on with work that was cut into slices. As an effect: come back with this after what is waiting."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Received:
+    sender: str
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Emit(Generic[R]):
+    """A source has rows, in order, and a boundary behind them."""
+
+    rows: R
+    boundary: int
+
+
+Event = Start | Wake | Again | Received | Emit[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Send:
+    to: str
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A control item or a condition that can be watched: UP_FAILURE, REC_REQUEST, UNDO_START, REC_DONE, …"""
+
+    kind: str
+    where: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """Of the node (``output`` None) or of one of its outputs."""
+
+    state: str
+    output: str | None = None
+    blocked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Redone:
+    """A slice of redo: the rows folded for it."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A reconciliation ended: how it was done, where, and how many rows were folded for it."""
+
+    method: str
+    executor: str
+    rows: int
+    fell_back: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Show:
+    """A client's item for its user; ``resent``: a tentative row that was shown before, with a new id."""
+
+    item: Any
+    resent: bool = False
+
+
+Effect = Send | WakeAt | Again | Control | StateChanged | Redone | Reconciled | Show
+
+
+class Core(Protocol):
+    """Anything a driver can run."""
+
+    def handle(self, event: Event, now_us: int) -> list[Effect]: ...

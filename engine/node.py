@@ -1,0 +1,228 @@
+"""The node: ports, heads, release, Consistency Manager and outputs behind ``handle(event, now_us) -> effects``.
+
+Every event ends in one *turn*: stable heads fold what is complete, states are derived, what is due is released to
+tentative heads, corrections are marked. Rows and boundaries are read before deadlines are looked at, so a node that
+was held up does not take its own delay for a failure of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from evenflow.engine.consistency_manager import ConsistencyManager
+from evenflow.engine.messages import (
+    Ack,
+    Again,
+    Control,
+    Effect,
+    Event,
+    Message,
+    Received,
+    Redone,
+    Send,
+    Start,
+    Subscribe,
+    WakeAt,
+)
+from evenflow.engine.port import Port
+from evenflow.engine.publisher import Publisher, Replay
+from evenflow.engine.release import POLICIES, PolicyName, Release
+from evenflow.engine.threshold import Threshold
+from evenflow.engine.watch import OverloadWatch, SkewWatch
+from evenflow.operators.items import Data, Item, RecDone
+from evenflow.operators.kernel import Kernel
+from evenflow.operators.plan import FoldPlan
+from evenflow.operators.soutput import SOutput
+from evenflow.operators.times import START
+from evenflow.reconcile.cost import chooser
+from evenflow.reconcile.heads import Heads, Output
+from evenflow.reconcile.state import State
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """What a node is told when it starts."""
+
+    name: str
+    upstream: Mapping[int, tuple[str, str]]
+    """Where each input stream comes from: an address, and what the stream is called there."""
+    consumers: Mapping[str, Sequence[str]]
+    """The addresses that read each output stream."""
+    bucket_us: int
+    threshold: Threshold
+    heartbeat_us: int
+    slice_rows: int
+    """About how many rows fit into one slice of redo."""
+    reconcile: str = "auto"
+    on_failure: PolicyName = "process"
+    on_stabilization: PolicyName = "process"
+    replay: Replay = field(default_factory=Replay)
+
+
+class Node(Generic[R]):
+    """The protocol core of one node."""
+
+    def __init__(self, config: NodeConfig, plan: FoldPlan[R], kernel: Kernel[R]) -> None:
+        self.config = config
+        self.released = START
+        """How far inputs were released to the tentative heads in this failure."""
+        self._kernel = kernel
+        self._inputs = {config.upstream[number]: number for number in plan.inputs}
+        self.ports = {
+            (address, stream): Port(stream, address, kernel, config.heartbeat_us) for address, stream in self._inputs
+        }
+        self.heads: Heads[R] = Heads(plan, config.bucket_us, kernel, chooser(config.reconcile, plan.inputs))
+        self.manager = ConsistencyManager(config.name, self.heads, config.threshold.hold_us)
+        self._release = Release(config.threshold, config.bucket_us)
+        self._soutputs = {name: SOutput(kernel) for name in plan.outputs}
+        self.publishers = {
+            name: Publisher(name, plan.empty(number), kernel, config.consumers.get(name, ()), config.replay)
+            for name, number in plan.outputs.items()
+        }
+        self._skew = SkewWatch(config.name, config.threshold.hold_us)
+        self._overload = OverloadWatch(config.name, config.threshold.x_us)
+        self._slicing = False
+        """Whether a slice of redo is asked for and has not come."""
+        self._heartbeat_at_us = 0
+
+    def handle(self, event: Event, now_us: int) -> list[Effect]:
+        """The only way in: what happened, and when."""
+        return list(self._handle(event, now_us))
+
+    def _handle(self, event: Event, now_us: int) -> Iterator[Effect]:
+        match event:
+            case Received(sender, Subscribe() as asked):
+                yield from self.publishers[asked.stream].subscribe(sender, asked, now_us)
+                return
+            case Received(sender, Ack() as ack):
+                self.publishers[ack.stream].acknowledged(sender, ack)
+                return
+            case Received(sender, Message() as message):
+                if not (yield from self._received(sender, message, now_us)):
+                    return
+            case Start():
+                for port in self.ports.values():
+                    yield Send(port.upstream, port.subscribe(now_us))
+            case Again():
+                self._slicing = False
+            case _:
+                pass
+        if now_us >= self._heartbeat_at_us:
+            yield from self._heartbeat(now_us)
+        yield from self._turn(now_us)
+
+    def _received(self, sender: str, message: Message[R], now_us: int) -> Generator[Effect, None, bool]:
+        """Take an item of an input; gives whether it brought anything."""
+        port = self.ports[sender, message.stream]
+        whole, item = port.receive(message, now_us)
+        if not whole:
+            yield Send(port.upstream, port.subscribe(now_us))
+        if item is not None:
+            yield from self._insert(port, item, now_us)
+        return item is not None
+
+    def _insert(self, port: Port[R], item: Item[R], now_us: int) -> Iterator[Effect]:
+        stream = self._inputs[port.upstream, port.stream]
+        if isinstance(item, Data):
+            if item.stable:
+                self.heads.insert(stream, item.rows, item.boundary.time)
+            else:
+                self.heads.insert_tentative(stream, item.rows, item.boundary.time, item.missing)
+            self._release.arrived(item.boundary.time, self._kernel.latest(item.rows), now_us)
+            others = [other.reached for other in self.ports.values() if other is not port]
+            yield from self._skew.arrived(self.heads.plan.names[stream], port.reached, others)
+        elif isinstance(item, RecDone):
+            self.heads.clear_tentative(stream, item.upto)
+
+    def _heartbeat(self, now_us: int) -> Iterator[Effect]:
+        """Signs of life to consumers, acknowledgements to producers, and a new session with those that are silent."""
+        self._heartbeat_at_us = now_us + self.config.heartbeat_us
+        for publisher in self.publishers.values():
+            yield from publisher.heartbeats(now_us, self.config.heartbeat_us)
+        for port in self.ports.values():
+            if port.silent(now_us):
+                yield Send(port.upstream, port.subscribe(now_us))
+            ack = port.acknowledge()
+            if ack is not None:
+                yield Send(port.upstream, ack)
+
+    def _turn(self, now_us: int) -> Iterator[Effect]:
+        if not self._slicing:
+            yield from self._advance(now_us)
+        yield from self._states(now_us)
+        self._let_go(now_us)
+        if self.released > START or self.heads.failing:
+            yield from self._publish_tentative(self.heads.release(self.released), now_us)
+        yield from self._states(now_us)
+        yield from self._wake(now_us)
+
+    def _advance(self, now_us: int) -> Iterator[Effect]:
+        """Fold complete buckets, a slice of them at most."""
+        done = self.heads.advance(self.config.slice_rows, now_us)
+        for number in done.undone:
+            names = [self.heads.plan.names[leaf] for leaf in self.heads.fragments[number].fragment.leaves]
+            yield Control("UNDO_START", f"{self.config.name}:{','.join(names)}")
+        yield from self._publish_stable(done.outputs, now_us)
+        self.manager.redone(done.redone)
+        if done.redone:
+            yield Redone(sum(done.redone.values()))
+            backlog = sum(fragment.sunion.rows for fragment in self.heads.fragments) if done.more else 0
+            yield from self._overload.observe(backlog, now_us)
+        if done.more:
+            self._slicing = True
+            yield Again()
+
+    def _let_go(self, now_us: int) -> None:
+        """Decide how far the tentative heads may go."""
+        facing = [f.sunion.cursor for f in self.heads.fragments if any(place.name for place in f.places)]
+        due = self._release.expire(now_us, min(facing))
+        self.heads.want(due)
+        if not self.heads.failing:
+            self._release.reset()
+            self.released = START
+            return
+        name = self.config.on_failure
+        if self.manager.state == State.STABILIZATION:
+            name = self.config.on_stabilization
+        if name == "process" and self._overload.overloaded:
+            name = "delay"
+        reached = [port.reached for port in self.ports.values()]
+        self.released = POLICIES[name](due, self.released, reached, self.config.bucket_us)
+
+    def _states(self, now_us: int) -> Iterator[Effect]:
+        """Derive states; where a correction ended, mark it."""
+        before = dict(self.manager.outputs)
+        yield from self.manager.update(now_us)
+        for name, state in self.manager.outputs.items():
+            if state == State.STABLE:
+                yield from self._rec_done(name, True, now_us)
+            elif state == State.UP_FAILURE and before[name] == State.STABILIZATION:
+                yield from self._rec_done(name, False, now_us)
+
+    def _rec_done(self, name: str, met: bool, now_us: int) -> Iterator[Effect]:
+        mark = self._soutputs[name].rec_done(met)
+        if mark is not None:
+            yield from self.publishers[name].publish(mark, now_us)
+
+    def _publish_stable(self, outputs: Iterable[Output[R]], now_us: int) -> Iterator[Effect]:
+        for output in outputs:
+            soutput = self._soutputs[output.name]
+            mark = soutput.undo()
+            if mark is not None:
+                yield from self.publishers[output.name].publish(mark, now_us)
+            yield from self.publishers[output.name].publish(soutput.emit(output.rows, output.boundary), now_us)
+
+    def _publish_tentative(self, outputs: Iterable[Output[R]], now_us: int) -> Iterator[Effect]:
+        for output in outputs:
+            missing = output.missing or frozenset()
+            item = self._soutputs[output.name].emit_tentative(output.rows, output.boundary, missing)
+            if item is not None:
+                yield from self.publishers[output.name].publish(item, now_us)
+
+    def _wake(self, now_us: int) -> Iterator[Effect]:
+        times = [self._heartbeat_at_us, self._release.next_us, self.manager.next_us()]
+        yield WakeAt(min(time for time in times if time is not None and time > now_us))

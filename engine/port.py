@@ -1,0 +1,100 @@
+"""A port: one consumer's end of one stream. It keeps ids gapless, skips what it knows, and asks again.
+
+Every stable item says which ids it brings; a boundary says which id comes next. A gap in ids, or a lost message of
+any kind, ends the session: nothing is applied, and the port subscribes again where it stands. It knows no time but
+the last sign of life.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe
+from evenflow.operators.items import Boundary, Data, Item, RecDone
+from evenflow.operators.kernel import Kernel
+from evenflow.operators.times import START
+
+R = TypeVar("R")
+SILENT_HEARTBEATS = 3
+
+
+class Port(Generic[R]):
+    """Where a consumer stands in a stream that comes from ``upstream``."""
+
+    def __init__(self, stream: str, upstream: str, kernel: Kernel[R], heartbeat_us: int) -> None:
+        self.stream = stream
+        self.upstream = upstream
+        self.next_id = 1
+        self.boundary = START
+        self.tentative_boundary = START
+        self.session = 0
+        self._kernel = kernel
+        self._heartbeat_us = heartbeat_us
+        self._next_number = 0
+        self._heard_us = 0
+        self._acked = 1
+
+    @property
+    def reached(self) -> int:
+        """How far the stream has come on either lane."""
+        return max(self.boundary, self.tentative_boundary)
+
+    def subscribe(self, now_us: int) -> Subscribe:
+        """Begin a new session; what an older one still brings is ignored."""
+        self.session += 1
+        self._next_number = 0
+        self._heard_us = now_us
+        return Subscribe(self.stream, self.session, self.next_id, self.boundary, self.tentative_boundary)
+
+    def silent(self, now_us: int) -> bool:
+        """Whether nothing has been heard for so long that a message, or the subscription itself, must be lost."""
+        return now_us - self._heard_us >= SILENT_HEARTBEATS * self._heartbeat_us
+
+    def acknowledge(self) -> Ack | None:
+        """What upstream need not keep any longer, if that has changed."""
+        if self._acked == self.next_id:
+            return None
+        self._acked = self.next_id
+        return Ack(self.stream, self.next_id)
+
+    def receive(self, message: Message[R], now_us: int) -> tuple[bool, Item[R] | None]:
+        """Whether the session is whole, and the part of the item that is new, if any."""
+        if message.session != self.session:  # if an older one goes on for long, our subscription was lost
+            return now_us - self._heard_us < self._heartbeat_us, None
+        if message.number != self._next_number:
+            return False, None
+        item = message.item
+        if isinstance(item, Data) and item.stable:
+            return self._stable(item, now_us)
+        self._next_number += 1
+        self._heard_us = now_us
+        if isinstance(item, Heartbeat):
+            return True, None
+        if isinstance(item, Data):
+            return True, self._tentative(item)
+        if isinstance(item, RecDone) and item.upto >= self.tentative_boundary:
+            self.tentative_boundary = START
+        return True, item
+
+    def _stable(self, item: Data[R], now_us: int) -> tuple[bool, Data[R] | None]:
+        """Skip rows that are known; a row that is missing ends the session."""
+        if item.first_id > self.next_id or item.boundary.last_id != item.first_id + self._kernel.count(item.rows) - 1:
+            return False, None
+        self._next_number += 1
+        self._heard_us = now_us
+        last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
+        known = min(self.next_id - item.first_id, self._kernel.count(item.rows))
+        rows = self._kernel.skip(item.rows, known) if known else item.rows
+        fresh = Data(rows, item.first_id + known, Boundary(boundary, True, max(last_id, self.next_id - 1)))
+        if boundary == self.boundary and not self._kernel.count(rows):
+            return True, None
+        self.next_id, self.boundary = fresh.boundary.last_id + 1, boundary
+        return True, fresh
+
+    def _tentative(self, item: Data[R]) -> Data[R] | None:
+        """Keep rows beyond both boundaries."""
+        known = self.reached
+        if item.boundary.time <= known:
+            return None
+        self.tentative_boundary = item.boundary.time
+        return Data(self._kernel.split(item.rows, known)[1], item.first_id, item.boundary, item.missing)

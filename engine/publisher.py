@@ -1,0 +1,144 @@
+"""A publisher: the producer's end of one stream. It keeps the log of both lanes and serves subscribers from it.
+
+Stable items are kept until every consumer has acknowledged them. Tentative items are kept as long as the stable
+boundary has not passed them, so that a consumer that subscribes late sees what others see.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from evenflow.engine.messages import Ack, Effect, Heartbeat, Message, Send, Subscribe
+from evenflow.operators.items import Boundary, Data, Item, RecDone
+from evenflow.operators.kernel import Kernel
+from evenflow.operators.times import START
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How a replay is cut: rows in a message, log entries in a message, and rows sent that were not asked for."""
+
+    rows_max: int = 8_192
+    entries_max: int = 10
+    overlap: int = 0
+
+
+@dataclass(slots=True)
+class _Session:
+    number: int
+    sent: int = 0
+    sent_us: int = 0
+
+
+class Publisher(Generic[R]):
+    """One stream's log and its subscribers, each known by its address."""
+
+    def __init__(
+        self, stream: str, empty: R, kernel: Kernel[R], consumers: Collection[str], replay: Replay | None = None
+    ) -> None:
+        self.stream = stream
+        self._empty = empty
+        self._kernel = kernel
+        self._replay = replay or Replay()
+        self._log: deque[Data[R]] = deque()
+        self._tentative: deque[Data[R]] = deque()
+        self._last = Boundary(START)
+        self._sessions: dict[str, _Session] = {}
+        self._acked = dict.fromkeys(consumers, 1)
+
+    @property
+    def kept_rows(self) -> int:
+        return sum(self._kernel.count(item.rows) for lane in (self._log, self._tentative) for item in lane)
+
+    def publish(self, item: Item[R], now_us: int) -> Iterator[Effect]:
+        """Log an item and send it to every subscriber."""
+        if isinstance(item, Data) and item.stable:
+            if self._kernel.count(item.rows):
+                self._log.append(item)
+            self._last = item.boundary
+            while self._tentative and self._tentative[0].boundary.time <= item.boundary.time:
+                self._tentative.popleft()
+        elif isinstance(item, Data):
+            self._tentative.append(item)
+        elif isinstance(item, RecDone):
+            while self._tentative and self._tentative[0].boundary.time <= item.upto:
+                self._tentative.popleft()
+        for consumer in self._sessions:
+            yield self._send(consumer, item, now_us)
+
+    def subscribe(self, consumer: str, asked: Subscribe, now_us: int) -> Iterator[Effect]:
+        """Begin a session with all that the consumer does not have."""
+        current = self._sessions.get(consumer)
+        if current is not None and asked.session <= current.number:
+            return
+        self._sessions[consumer] = _Session(asked.session)
+        for item in self._missed(asked.next_id):
+            yield self._send(consumer, item, now_us)
+        known = asked.tentative_boundary
+        if known > (self._tentative[-1].boundary.time if self._tentative else self._last.time):
+            yield self._send(consumer, RecDone(known), now_us)
+            known = START
+        for item in [item for item in self._tentative if item.boundary.time > known]:
+            yield self._send(consumer, item, now_us)
+
+    def acknowledged(self, consumer: str, ack: Ack) -> None:
+        """Forget what every consumer has."""
+        self._acked[consumer] = max(self._acked.get(consumer, 1), ack.next_id)
+        least = min(self._acked.values())
+        while self._log and self._log[0].boundary.last_id < least:
+            self._log.popleft()
+
+    def heartbeats(self, now_us: int, heartbeat_us: int) -> Iterator[Effect]:
+        """A sign of life to each subscriber that got nothing for a while."""
+        for consumer, session in self._sessions.items():
+            if now_us - session.sent_us >= heartbeat_us:
+                yield self._send(consumer, Heartbeat(), now_us)
+
+    def _send(self, consumer: str, item: Item[R] | Heartbeat, now_us: int) -> Send:
+        session = self._sessions[consumer]
+        session.sent += 1
+        session.sent_us = now_us
+        return Send(consumer, Message(self.stream, session.number, session.sent - 1, item))
+
+    def _missed(self, next_id: int) -> Iterator[Data[R]]:
+        """The stable lane from an id on, cut anew, with the last boundary behind it."""
+        begin = max(next_id - self._replay.overlap, 1)
+        pending: list[Data[R]] = []
+        for item in self._log:
+            if item.boundary.last_id < begin:
+                continue
+            pending.append(item)
+            rows = sum(self._kernel.count(entry.rows) for entry in pending)
+            if len(pending) >= self._replay.entries_max or rows >= self._replay.rows_max:
+                yield from self._chunks(pending, begin)
+                pending = []
+        if pending:
+            yield from self._chunks(pending, begin)
+        if self._last.time > START and (not self._log or self._last.time > self._log[-1].boundary.time):
+            yield Data(self._empty, self._last.last_id + 1, self._last)
+
+    def _chunks(self, entries: list[Data[R]], begin: int) -> Iterator[Data[R]]:
+        """Some log entries as messages of at most ``rows_max`` rows; they need not be cut as they came."""
+        rows = self._kernel.concat([entry.rows for entry in entries])
+        first_id = entries[0].first_id
+        if first_id < begin:
+            rows, first_id = self._kernel.skip(rows, begin - first_id), begin
+        while self._kernel.count(rows) > self._replay.rows_max:
+            part, rest = self._cut(rows)
+            if not self._kernel.count(rest):
+                break
+            last_id = first_id + self._kernel.count(part) - 1
+            yield Data(part, first_id, Boundary(self._kernel.earliest(rest), True, last_id))
+            rows, first_id = rest, last_id + 1
+        yield Data(rows, first_id, entries[-1].boundary)
+
+    def _cut(self, rows: R) -> tuple[R, R]:
+        """About ``rows_max`` rows, and the rest; rows of one time stay together, as they came."""
+        time = self._kernel.earliest(self._kernel.skip(rows, self._replay.rows_max))
+        part, rest = self._kernel.split(rows, time)
+        return (part, rest) if self._kernel.count(part) else self._kernel.split(rows, time + 1)

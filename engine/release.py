@@ -1,0 +1,86 @@
+"""When incomplete buckets are released to the tentative heads: the only place that knows αX.
+
+A bucket's deadline comes αX after some input's boundary passed its end, on either lane, or after a row for it came, if
+no boundary follows it. (αX is X less the margin, so such a row is not late either.) When deadlines have passed,
+everything up to the largest such bucket is due: a replay may still put a late row into the oldest. What the node does
+with what is due is its policy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from typing import Literal, Protocol
+
+from evenflow.engine.threshold import Threshold
+from evenflow.operators.times import FINAL, START, floor
+
+PolicyName = Literal["suspend", "delay", "process"]
+
+
+class Policy(Protocol):
+    """How far to release, given what is due, what has been released, and how far each input has come."""
+
+    def __call__(self, due: int, released: int, reached: Collection[int], bucket_us: int) -> int: ...
+
+
+def suspend(due: int, released: int, reached: Collection[int], bucket_us: int) -> int:
+    """Release nothing: what comes out is stable, however late. This gives up X."""
+    return released
+
+
+def delay(due: int, released: int, reached: Collection[int], bucket_us: int) -> int:
+    """Each bucket waits for its own deadline."""
+    return max(due, released)
+
+
+def process(due: int, released: int, reached: Collection[int], bucket_us: int) -> int:
+    """After the first expiry, a bucket waits only for the inputs that have not failed.
+
+    An input has failed when a release passed it, until it catches up. An ended one says nothing of time.
+    """
+    upto = max(due, released)
+    if upto == START:
+        return upto
+    alive = [time for time in reached if upto <= time < FINAL]
+    return max(upto, floor(min(alive), bucket_us)) if alive else upto
+
+
+POLICIES: dict[PolicyName, Policy] = {"suspend": suspend, "delay": delay, "process": process}
+
+
+class Release:
+    """The deadlines of buckets."""
+
+    def __init__(self, threshold: Threshold, bucket_us: int) -> None:
+        self._hold_us = threshold.hold_us
+        self._bucket_us = bucket_us
+        self._deadlines: deque[tuple[int, int]] = deque()
+        """Ends of buckets with their deadlines, both rising: an earlier bucket never has a later deadline."""
+        self.due = START
+        """The largest end of a bucket whose deadline has passed."""
+
+    def arrived(self, boundary: int, latest: int, now_us: int) -> None:
+        """An input came: rows up to ``latest`` (``START``: none) and a boundary. The final one is no sign of time."""
+        end = START if boundary == FINAL else floor(boundary, self._bucket_us)
+        if latest > START:
+            end = max(end, floor(latest, self._bucket_us) + self._bucket_us)
+        if end > max(self.due, self._deadlines[-1][0] if self._deadlines else START):
+            self._deadlines.append((end, now_us + self._hold_us))
+
+    def expire(self, now_us: int, stable: int) -> int:
+        """Let deadlines pass. Buckets before ``stable`` have been folded and are of no interest."""
+        while self._deadlines and (self._deadlines[0][0] <= stable or self._deadlines[0][1] <= now_us):
+            end, _ = self._deadlines.popleft()
+            if end > stable:
+                self.due = max(self.due, end)
+        return self.due
+
+    @property
+    def next_us(self) -> int | None:
+        """When the next deadline passes."""
+        return self._deadlines[0][1] if self._deadlines else None
+
+    def reset(self) -> None:
+        """Everything due has come out stable."""
+        self.due = START

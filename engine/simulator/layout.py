@@ -1,0 +1,133 @@
+"""What is simulated: plans on nodes, the sources with their rows, and who reads whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from evenflow.engine.node import NodeConfig
+from evenflow.engine.publisher import Replay
+from evenflow.engine.release import PolicyName
+from evenflow.engine.threshold import Threshold, Timing
+from evenflow.operators.kernel import Kernel
+from evenflow.operators.plan import FoldPlan
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything about a run that is not the query: times in microseconds, costs, and how replays are cut."""
+
+    bucket_us: int = 100_000
+    boundary_us: int = 100_000
+    heartbeat_us: int = 100_000
+    link_us: int = 10_000
+    """Links take at most this long."""
+    processing_us: int = 1_000
+    """P: from an event to what comes out because of it."""
+    redo_us_per_row: float = 1.0
+    """How long folding one row again keeps a node busy."""
+    replay_speed: float = 10.0
+    """A link carries a replay so many times faster than it was first sent."""
+    replay: Replay = field(default_factory=Replay)
+    phases: bool = False
+    """Whether sources send at different moments of the boundary interval, drawn from the seed."""
+
+    @property
+    def timing(self) -> Timing:
+        return Timing(self.bucket_us, self.boundary_us, self.link_us, self.processing_us)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoices:
+    """A node's X and policies."""
+
+    x_us: int
+    reconcile: str = "auto"
+    on_failure: PolicyName = "process"
+    on_stabilization: PolicyName = "process"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout(Generic[R]):
+    """Plans share one numbering of streams; a source's rows are ordered by time."""
+
+    kernel: Kernel[R]
+    plans: Mapping[str, FoldPlan[R]]
+    choices: Mapping[str, NodeChoices]
+    sources: Mapping[str, tuple[int, R]]
+    """Each source's stream number and rows."""
+    outputs: Mapping[str, str]
+    """The node that makes each output of the network."""
+    settings: Settings
+
+    def producers(self) -> dict[int, tuple[str, str]]:
+        """Where each stream comes from: an address, and what it is called there."""
+        found = {number: (name, name) for name, (number, _) in self.sources.items()}
+        for node, plan in self.plans.items():
+            found |= {number: (address(node), name) for name, number in plan.outputs.items() if number not in found}
+        return found
+
+    def upstream(self, node: str) -> list[str]:
+        """The sources and nodes that a node reads."""
+        producers = self.producers()
+        return [producers[number][0].partition("/")[0] for number in self.plans[node].inputs]
+
+    def links(self) -> Iterator[tuple[str, str]]:
+        """Every link, by the names of its two ends."""
+        for node in self.plans:
+            for name in self.upstream(node):
+                yield name, node
+        for output, node in self.outputs.items():
+            yield node, client(output)
+
+    def paths(self, output: str) -> Iterator[tuple[str, ...]]:
+        """Every way from a source to the client of an output: the source, then nodes."""
+        yield from self._above(self.outputs[output], ())
+
+    def _above(self, name: str, below: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        if name in self.sources:
+            yield (name, *below)
+            return
+        for above in dict.fromkeys(self.upstream(name)):
+            yield from self._above(above, (name, *below))
+
+    def threshold(self, node: str) -> Threshold:
+        return Threshold.fit(node, self.choices[node].x_us, self.settings.timing)
+
+    def config(self, node: str) -> NodeConfig:
+        """What the node is told."""
+        producers, settings, choices = self.producers(), self.settings, self.choices[node]
+        threshold = self.threshold(node)
+        consumers: dict[str, list[str]] = {name: [] for name in self.plans[node].outputs}
+        for reader, plan in self.plans.items():
+            for number in plan.inputs:
+                if producers[number][0] == address(node):
+                    consumers[producers[number][1]].append(address(reader))
+        for output, maker in self.outputs.items():
+            if maker == node:
+                consumers[output].append(client(output))
+        return NodeConfig(
+            address(node),
+            {number: producers[number] for number in self.plans[node].inputs},
+            consumers,
+            settings.bucket_us,
+            threshold,
+            settings.heartbeat_us,
+            max(1, int(threshold.slice_us / max(settings.redo_us_per_row, 1e-3))),
+            choices.reconcile,
+            choices.on_failure,
+            choices.on_stabilization,
+            settings.replay,
+        )
+
+
+def address(node: str, replica: int = 1) -> str:
+    return f"{node}/{replica}"
+
+
+def client(output: str) -> str:
+    """The address of the client that reads an output."""
+    return f"client:{output}"

@@ -1,0 +1,168 @@
+"""One simulated run: from a layout, faults and a seed to everything that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Generic, TypeVar
+
+from evenflow.engine.client import Client
+from evenflow.engine.messages import Control, Effect, Emit, Reconciled, Show, StateChanged
+from evenflow.engine.node import Node
+from evenflow.engine.simulator.faults import Fault, Pause, Skew, Stall
+from evenflow.engine.simulator.layout import Layout, address, client
+from evenflow.engine.simulator.net import Link, apply
+from evenflow.engine.simulator.world import World
+from evenflow.engine.source_node import SourceNode
+from evenflow.operators.errors import DeclarationError, nearest
+from evenflow.operators.times import FINAL, floor
+from evenflow.reconcile.state import State
+
+R = TypeVar("R")
+SECOND_US = 1_000_000
+UNFINISHED_US = 120 * SECOND_US
+"""A run that has not come to rest so long after everything healed will not."""
+
+
+@dataclass(slots=True)
+class Run(Generic[R]):
+    """What was seen: by clients, of states, of control items, of reconciliations. Times are virtual."""
+
+    layout: Layout[R]
+    faults: tuple[Fault, ...]
+    seed: int
+    start_us: int
+    end_us: int
+    """When the sources ended, after every fault had."""
+    shown: dict[str, list[tuple[int, Show]]] = field(default_factory=dict)
+    states: list[tuple[int, str, StateChanged]] = field(default_factory=list)
+    controls: list[tuple[int, str, Control]] = field(default_factory=list)
+    reconciled: list[tuple[int, str, Reconciled]] = field(default_factory=list)
+    nodes: dict[str, Node[R]] = field(default_factory=dict)
+    buffered_max: int = 0
+    """The most rows that a node held at a time, in SUnions, histories and logs."""
+    events: int = 0
+    stopped_us: int = 0
+    finished: bool = False
+    """Whether everything stable reached the clients and all nodes were STABLE."""
+
+
+def run(layout: Layout[R], faults: Sequence[Fault] = (), seed: int = 0, until_us: int | None = None) -> Run[R]:
+    """Simulate until every fault has healed, all nodes are STABLE and clients have everything, or ``until_us``."""
+    return _Driver(layout, tuple(faults), seed).run(until_us)
+
+
+class _Driver(Generic[R]):
+    def __init__(self, layout: Layout[R], faults: tuple[Fault, ...], seed: int) -> None:
+        self._layout = layout
+        self._faults = faults
+        self._rng = Random(seed)
+        rows = [rows for _, rows in layout.sources.values() if layout.kernel.count(rows)]
+        first = min((layout.kernel.earliest(part) for part in rows), default=0)
+        last = max((layout.kernel.latest(part) for part in rows), default=first)
+        start_us = floor(first, SECOND_US)
+        healed = [start_us + fault.span_us[1] for fault in faults if not isinstance(fault, Skew)]
+        late = max((abs(fault.by_us) for fault in faults if isinstance(fault, Skew)), default=0)
+        end_us = max([last + 1, *healed]) + late
+        self._run: Run[R] = Run(layout, faults, seed, start_us, end_us)
+        self._world = World(start_us, layout.settings.redo_us_per_row, self._watch)
+        self._clients: dict[str, Client[R]] = {}
+        self._build()
+
+    def run(self, until_us: int | None) -> Run[R]:
+        world, run = self._world, self._run
+        speed = min(1.0, self._layout.settings.replay_speed)
+        limit = run.end_us + UNFINISHED_US + int((run.end_us - run.start_us) / speed)
+        if until_us is not None:
+            limit = run.start_us + until_us
+        while not run.finished and world.step():
+            if world.now_us > limit:
+                break
+            run.finished = self._at_rest()
+        run.stopped_us, run.events = world.now_us, world.events
+        return run
+
+    def _build(self) -> None:
+        layout, settings, run = self._layout, self._layout.settings, self._run
+        self._check_places()
+        readers: dict[str, list[str]] = {name: [] for name in layout.sources}
+        for node, plan in layout.plans.items():
+            config = layout.config(node)
+            run.nodes[node] = Node(config, plan, layout.kernel)
+            self._world.add(config.name, run.nodes[node], settings.processing_us, self._spans(Pause, node))
+            for producer, _ in config.upstream.values():
+                self._link(producer, config.name)
+                if producer in readers:
+                    readers[producer].append(config.name)
+        for output, node in layout.outputs.items():
+            reader = self._clients[output] = Client(output, address(node), layout.kernel, settings.heartbeat_us)
+            run.shown[output] = []
+            self._world.add(client(output), reader)
+            self._link(address(node), client(output))
+        for name, (_, rows) in layout.sources.items():
+            empty = layout.kernel.split(rows, -(2**63))[0]
+            core = SourceNode(name, empty, layout.kernel, readers[name], settings.heartbeat_us, settings.replay)
+            self._world.add(name, core)
+            for time_us, part, boundary in self._feed(name, rows):
+                self._world.at(time_us, name, Emit(part, boundary))
+        apply(self._faults, self._world.links, run.start_us)
+
+    def _link(self, producer: str, consumer: str) -> None:
+        settings = self._layout.settings
+        there, back = (Link(self._rng, settings.link_us, settings.replay_speed) for _ in range(2))
+        self._world.links.setdefault((producer, consumer), (there, back))
+
+    def _spans(self, kind: type[Pause] | type[Stall], name: str) -> list[tuple[int, int]]:
+        start = self._run.start_us
+        found = [f for f in self._faults if isinstance(f, kind) and f.where in (name, address(name))]
+        return [(start + fault.span_us[0], start + fault.span_us[1]) for fault in found]
+
+    def _check_places(self) -> None:
+        for fault in self._faults:
+            known = self._layout.plans if isinstance(fault, Pause) else self._layout.sources
+            name = fault.where.partition("/")[0] if isinstance(fault, Pause) else fault.where
+            if isinstance(fault, Pause | Stall | Skew) and name not in known:
+                what = "node" if isinstance(fault, Pause) else "source"
+                raise DeclarationError(f"{fault}: there is no {what} {fault.where!r}; {nearest(fault.where, known)}")
+
+    def _feed(self, name: str, rows: R) -> Iterator[tuple[int, R, int]]:
+        """When a source sends what: its rows up to its clock with each boundary, and after the end the final one."""
+        settings, run, kernel = self._layout.settings, self._run, self._layout.kernel
+        ahead = sum(fault.by_us for fault in self._faults if isinstance(fault, Skew) and fault.where == name)
+        stalls = self._spans(Stall, name)
+        phase = self._rng.randrange(settings.boundary_us) if settings.phases else 0
+        time_us = run.start_us + phase
+        while time_us <= run.end_us:
+            if not any(begin <= time_us < end for begin, end in stalls):
+                part, rows = kernel.split(rows, time_us + ahead)
+                yield time_us, part, time_us + ahead
+            time_us += settings.boundary_us
+        yield max(time_us, run.end_us - ahead), rows, FINAL
+
+    def _watch(self, now_us: int, who: str, effect: Effect) -> None:
+        run = self._run
+        match effect:
+            case Show():
+                run.shown[who.removeprefix("client:")].append((now_us, effect))
+            case StateChanged():
+                run.states.append((now_us, who, effect))
+                held = [node.heads.buffered_rows for node in run.nodes.values()]
+                kept = [p.kept_rows for node in run.nodes.values() for p in node.publishers.values()]
+                run.buffered_max = max(run.buffered_max, sum(held) + sum(kept))
+            case Control():
+                run.controls.append((now_us, who, effect))
+            case Reconciled():
+                run.reconciled.append((now_us, who, effect))
+            case _:
+                pass
+
+    def _at_rest(self) -> bool:
+        return (
+            self._world.now_us >= self._run.end_us
+            and all(
+                reader.linear.boundary == FINAL and not reader.linear.tentative_rows
+                for reader in self._clients.values()
+            )
+            and all(node.manager.state == State.STABLE for node in self._run.nodes.values())
+        )

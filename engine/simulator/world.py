@@ -1,0 +1,104 @@
+"""The loop: a virtual clock, cores with their inboxes, and what each of them wanted done."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evenflow.engine.messages import Again, Core, Effect, Event, Payload, Received, Redone, Send, Start, Wake, WakeAt
+from evenflow.engine.simulator.net import Link
+
+Watch = Callable[[int, str, Effect], None]
+
+
+@dataclass(slots=True)
+class _Actor:
+    core: Core
+    processing_us: int
+    pauses: list[tuple[int, int]] = field(default_factory=list)
+    inbox: deque[Event] = field(default_factory=deque)
+    busy_until_us: int = 0
+    wake_us: int = -1
+
+    def free_at(self, now_us: int) -> int:
+        """When it can take the next event."""
+        time_us = max(now_us, self.busy_until_us)
+        for start, end in sorted(self.pauses):
+            if start <= time_us < end:
+                time_us = end
+        return time_us
+
+
+class World:
+    """Runs cores. ``watch`` sees every effect that is not I/O."""
+
+    def __init__(self, start_us: int, redo_us_per_row: float, watch: Watch) -> None:
+        self.now_us = start_us
+        self.events = 0
+        self.links: dict[tuple[str, str], tuple[Link, Link]] = {}
+        """By (producer, consumer): the link to the consumer, and the one back."""
+        self._redo_us_per_row = redo_us_per_row
+        self._watch = watch
+        self._actors: dict[str, _Actor] = {}
+        self._queue: list[tuple[int, int, str, Event | None]] = []
+        self._order = 0
+
+    def add(
+        self, address: str, core: Core, processing_us: int = 0, pauses: list[tuple[int, int]] | None = None
+    ) -> None:
+        self._actors[address] = _Actor(core, processing_us, list(pauses))
+        self.at(self.now_us, address, Start())
+
+    def at(self, time_us: int, address: str, event: Event | None) -> None:
+        """Let something happen to a core at a time; None: look into its inbox."""
+        self._order += 1
+        heapq.heappush(self._queue, (time_us, self._order, address, event))
+
+    def step(self) -> bool:
+        """Go to the next thing that happens; False when there is none."""
+        if not self._queue:
+            return False
+        self.now_us, _, address, event = heapq.heappop(self._queue)
+        actor = self._actors[address]
+        if isinstance(event, Wake) and actor.wake_us != self.now_us:
+            return True
+        if event is not None:
+            actor.inbox.append(event)
+        self._drain(address, actor)
+        return True
+
+    def _drain(self, address: str, actor: _Actor) -> None:
+        """Let a core take what waits for it, as long as it is free."""
+        while actor.inbox:
+            free_us = actor.free_at(self.now_us)
+            if free_us > self.now_us:
+                self.at(free_us, address, None)
+                return
+            self.events += 1
+            effects = actor.core.handle(actor.inbox.popleft(), self.now_us)
+            self._carry_out(address, actor, effects)
+
+    def _carry_out(self, address: str, actor: _Actor, effects: list[Effect]) -> None:
+        redone = sum(effect.rows for effect in effects if isinstance(effect, Redone))
+        actor.busy_until_us = self.now_us + int(redone * self._redo_us_per_row)
+        for effect in effects:
+            match effect:
+                case Send(to, payload):
+                    self._transmit(address, to, payload, actor.busy_until_us + actor.processing_us)
+                case WakeAt(time_us):
+                    if time_us != actor.wake_us:
+                        actor.wake_us = time_us
+                        self.at(time_us, address, Wake())
+                case Again():
+                    actor.inbox.append(effect)
+                case _:
+                    self._watch(self.now_us, address, effect)
+
+    def _transmit(self, sender: str, to: str, payload: Payload, at_us: int) -> None:
+        forward = self.links.get((sender, to))
+        link = forward[0] if forward is not None else self.links[to, sender][1]
+        time_us = link.arrival(payload, at_us)
+        if time_us is not None:
+            self.at(time_us, to, Received(sender, payload))
