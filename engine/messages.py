@@ -21,12 +21,16 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message(Generic[R]):
-    """An item of a stream within a session; ``number`` counts a session's messages, so that a lost one shows."""
+    """An item of a stream within a session; ``number`` counts a session's messages, so that a lost one shows.
+
+    ``replayed``: it comes out of the log, for a consumer that had missed it.
+    """
 
     stream: str
     session: int
     number: int
     item: Item[R] | Heartbeat
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,8 +151,7 @@ class Node(Generic[R]):
                 yield Send(port.upstream, ack)
 
     def _turn(self, now_us: int) -> Iterator[Effect]:
-        if not self._slicing:
-            yield from self._advance(now_us)
+        yield from self._advance(now_us)
         yield from self._states(now_us)
         self._let_go(now_us)
         if self.released > START or self.heads.failing:
@@ -161,8 +160,8 @@ class Node(Generic[R]):
         yield from self._wake(now_us)
 
     def _advance(self, now_us: int) -> Iterator[Effect]:
-        """Fold complete buckets, a slice of them at most."""
-        done = self.heads.advance(self.config.slice_rows, now_us)
+        """Fold complete buckets; where there is something to correct, a slice of them at a time."""
+        done = self.heads.advance(0 if self._slicing else self.config.slice_rows, now_us)
         for number in done.undone:
             names = [self.heads.plan.names[leaf] for leaf in self.heads.fragments[number].fragment.leaves]
             yield Control("UNDO_START", f"{self.config.name}:{','.join(names)}")
@@ -172,7 +171,7 @@ class Node(Generic[R]):
             yield Redone(sum(done.redone.values()))
             backlog = sum(fragment.sunion.rows for fragment in self.heads.fragments) if done.more else 0
             yield from self._overload.observe(backlog, now_us)
-        if done.more:
+        if done.more and not self._slicing:
             self._slicing = True
             yield Again()
 

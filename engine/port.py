@@ -16,6 +16,7 @@ from evenflow.operators.times import START
 
 R = TypeVar("R")
 SILENT_HEARTBEATS = 3
+PATIENCE_MAX = 64
 
 
 class Port(Generic[R]):
@@ -32,6 +33,8 @@ class Port(Generic[R]):
         self._heartbeat_us = heartbeat_us
         self._next_number = 0
         self._heard_us = 0
+        self._patience = 1
+        """Doubled with every session that falls silent, for a long replay may be on its way."""
         self._acked = 1
 
     @property
@@ -40,15 +43,18 @@ class Port(Generic[R]):
         return max(self.boundary, self.tentative_boundary)
 
     def subscribe(self, now_us: int) -> Subscribe:
-        """Begin a new session; what an older one still brings is ignored."""
-        self.session += 1
+        """Ask for a new session; what an older one still brings is ignored. One that was never heard is asked again."""
+        if self._next_number or not self.session:
+            self.session += 1
+            self._patience = min(2 * self._patience, PATIENCE_MAX)
         self._next_number = 0
         self._heard_us = now_us
         return Subscribe(self.stream, self.session, self.next_id, self.boundary, self.tentative_boundary)
 
     def silent(self, now_us: int) -> bool:
         """Whether nothing has been heard for so long that a message, or the subscription itself, must be lost."""
-        return now_us - self._heard_us >= SILENT_HEARTBEATS * self._heartbeat_us
+        heartbeats = SILENT_HEARTBEATS * self._patience if self._next_number else 1
+        return now_us - self._heard_us >= heartbeats * self._heartbeat_us
 
     def acknowledge(self) -> Ack | None:
         """What upstream need not keep any longer, if that has changed."""
@@ -60,14 +66,13 @@ class Port(Generic[R]):
     def receive(self, message: Message[R], now_us: int) -> tuple[bool, Item[R] | None]:
         """Whether the session is whole, and the part of the item that is new, if any."""
         if message.session != self.session:  # if an older one goes on for long, our subscription was lost
-            return now_us - self._heard_us < self._heartbeat_us, None
+            return bool(self._next_number) or not self.silent(now_us), None
         if message.number != self._next_number:
             return False, None
         item = message.item
         if isinstance(item, Data) and item.stable:
-            return self._stable(item, now_us)
-        self._next_number += 1
-        self._heard_us = now_us
+            return self._stable(message, item, now_us)
+        self._hear(message, now_us)
         if isinstance(item, Heartbeat):
             return True, None
         if isinstance(item, Data):
@@ -76,12 +81,17 @@ class Port(Generic[R]):
             self.tentative_boundary = START
         return True, item
 
-    def _stable(self, item: Data[R], now_us: int) -> tuple[bool, Data[R] | None]:
+    def _hear(self, message: Message[R], now_us: int) -> None:
+        self._next_number += 1
+        self._heard_us = now_us
+        if not message.replayed:
+            self._patience = 1
+
+    def _stable(self, message: Message[R], item: Data[R], now_us: int) -> tuple[bool, Data[R] | None]:
         """Skip rows that are known; a row that is missing ends the session."""
         if item.first_id > self.next_id or item.boundary.last_id != item.first_id + self._kernel.count(item.rows) - 1:
             return False, None
-        self._next_number += 1
-        self._heard_us = now_us
+        self._hear(message, now_us)
         last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
         known = min(self.next_id - item.first_id, self._kernel.count(item.rows))
         rows = self._kernel.skip(item.rows, known) if known else item.rows

@@ -78,7 +78,7 @@ class Publisher(Generic[R]):
             return
         self._sessions[consumer] = _Session(asked.session)
         for item in self._missed(asked.next_id):
-            yield self._send(consumer, item, now_us)
+            yield self._send(consumer, item, now_us, replayed=True)
         known = asked.tentative_boundary
         if known > (self._tentative[-1].boundary.time if self._tentative else self._last.time):
             yield self._send(consumer, RecDone(known), now_us)
@@ -99,11 +99,11 @@ class Publisher(Generic[R]):
             if now_us - session.sent_us >= heartbeat_us:
                 yield self._send(consumer, Heartbeat(), now_us)
 
-    def _send(self, consumer: str, item: Item[R] | Heartbeat, now_us: int) -> Send:
+    def _send(self, consumer: str, item: Item[R] | Heartbeat, now_us: int, replayed: bool = False) -> Send:
         session = self._sessions[consumer]
         session.sent += 1
         session.sent_us = now_us
-        return Send(consumer, Message(self.stream, session.number, session.sent - 1, item))
+        return Send(consumer, Message(self.stream, session.number, session.sent - 1, item, replayed))
 
     def _missed(self, next_id: int) -> Iterator[Data[R]]:
         """The stable lane from an id on, cut anew, with the last boundary behind it."""

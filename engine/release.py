@@ -1,9 +1,9 @@
 """When incomplete buckets are released to the tentative heads: the only place that knows αX.
 
-A bucket's deadline comes αX after some input's boundary passed its end, on either lane, or after a row for it came, if
-no boundary follows it. (αX is X less the margin, so such a row is not late either.) When deadlines have passed,
-everything up to the largest such bucket is due: a replay may still put a late row into the oldest. What the node does
-with what is due is its policy.
+A bucket's deadline comes αX after some input's boundary passed its end, on either lane; if no boundary follows, αX and
+a bucket after a row for it came, which leaves time enough to be within X of the bucket's first row. When deadlines have
+passed, everything up to the largest such bucket is due: a replay may still put a late row into the oldest. What the
+node does with what is due is its policy.
 """
 
 from __future__ import annotations
@@ -56,17 +56,27 @@ class Release:
         self._hold_us = threshold.hold_us
         self._bucket_us = bucket_us
         self._deadlines: deque[tuple[int, int]] = deque()
-        """Ends of buckets with their deadlines, both rising: an earlier bucket never has a later deadline."""
+        """Ends of buckets with their deadlines, both rising: where a later bucket is due, so is an earlier one."""
         self.due = START
         """The largest end of a bucket whose deadline has passed."""
 
     def arrived(self, boundary: int, latest: int, now_us: int) -> None:
         """An input came: rows up to ``latest`` (``START``: none) and a boundary. The final one is no sign of time."""
-        end = START if boundary == FINAL else floor(boundary, self._bucket_us)
+        if boundary != FINAL:
+            self._expect(floor(boundary, self._bucket_us), now_us + self._hold_us)
         if latest > START:
-            end = max(end, floor(latest, self._bucket_us) + self._bucket_us)
+            end = floor(latest, self._bucket_us) + self._bucket_us
+            self._expect(end, now_us + self._hold_us + self._bucket_us)
+
+    def _expect(self, end: int, deadline_us: int) -> None:
+        later: list[tuple[int, int]] = []
+        while self._deadlines and self._deadlines[-1][1] >= deadline_us:
+            known = self._deadlines.pop()
+            if known[0] > end:
+                later.append(known)
         if end > max(self.due, self._deadlines[-1][0] if self._deadlines else START):
-            self._deadlines.append((end, now_us + self._hold_us))
+            self._deadlines.append((end, deadline_us))
+        self._deadlines.extend(reversed(later))
 
     def expire(self, now_us: int, stable: int) -> int:
         """Let deadlines pass. Buckets before ``stable`` have been folded and are of no interest."""

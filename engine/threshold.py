@@ -23,7 +23,12 @@ class Timing:
 
     @property
     def needed_us(self) -> int:
-        return self.bucket_us + self.boundary_us + self.link_us + self.processing_us
+        return self.bucket_us + self.boundary_us + 2 * self.link_us + self.processing_us
+
+    @property
+    def apart_us(self) -> int:
+        """How far apart the boundaries of inputs that are all well may come."""
+        return self.boundary_us + self.link_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class Threshold:
     >>> Threshold.fit("site", 10_000_000, Timing(100_000, 100_000, 10_000, 1_000)).hold_us
     9000000
     >>> Threshold.fit("site", 1_000_000, Timing(100_000, 100_000, 10_000, 1_000)).hold_us
-    718667
+    705333
     """
 
     x_us: int
@@ -55,11 +60,12 @@ class Threshold:
         """α is 0.9, or smaller where the margin needs it."""
         margin_us = -(-timing.needed_us * SLICES // (SLICES - 1))
         hold_us = min(int(ALPHA * x_us), x_us - margin_us)
-        if hold_us <= 0:
+        if hold_us < timing.apart_us:
             raise DeclarationError(
                 f"node {node!r}: x={readable(x_us)} leaves no time to wait for an input: bucket "
                 f"{readable(timing.bucket_us)}, boundaries every {readable(timing.boundary_us)}, links "
                 f"{readable(timing.link_us)} and processing {readable(timing.processing_us)} need a margin of "
-                f"{readable(margin_us)}; make x longer or the bucket and the boundary interval shorter"
+                f"{readable(margin_us)}, and inputs that are well come up to {readable(timing.apart_us)} apart; make x "
+                f"at least {readable(margin_us + timing.apart_us)}, or the bucket and the boundary interval shorter"
             )
         return cls(x_us, hold_us)

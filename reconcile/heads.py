@@ -38,13 +38,16 @@ class Advanced(Generic[R]):
     """What a move of the stable heads gave."""
 
     outputs: list[Output[R]] = field(default_factory=list)
-    folded: int = 0
     redone: Counter[tuple[str, bool]] = field(default_factory=Counter)
     """Rows folded to correct something, by (method, fell back)."""
     undone: list[int] = field(default_factory=list)
     """The fragments whose state was undone and rebuilt."""
     more: bool = False
     """Whether complete buckets are left."""
+
+    @property
+    def corrected(self) -> int:
+        return sum(self.redone.values())
 
 
 class Heads(Generic[R]):
@@ -130,15 +133,19 @@ class Heads(Generic[R]):
             fragment.clear_tentative(place, upto)
 
     def advance(self, rows_max: int | None = None, now_us: int = 0) -> Advanced[R]:
-        """Fold buckets that are complete, about ``rows_max`` rows of them, from the inputs to the outputs."""
+        """Fold buckets that are complete, from the inputs to the outputs.
+
+        Fragments that have something to correct fold about ``rows_max`` rows together; the others are not kept
+        waiting by them.
+        """
         done: Advanced[R] = Advanced()
         for number, fragment in enumerate(self.fragments):
-            while rows_max is None or done.folded < rows_max:
-                correcting = fragment.failing
-                stepped = fragment.correct(None if rows_max is None else rows_max - done.folded, now_us)
+            correcting = fragment.failing
+            while not correcting or rows_max is None or done.corrected < rows_max:
+                left = rows_max - done.corrected if correcting and rows_max is not None else None
+                stepped = fragment.correct(left, now_us)
                 if stepped is None:
                     break
-                done.folded += stepped.folded
                 if correcting:
                     done.redone[fragment.redo.name, fragment.redo.fell_back] += stepped.folded
                 if stepped.undone:
@@ -148,7 +155,7 @@ class Heads(Generic[R]):
                 for leaf in fragment.fragment.leaves:
                     if leaf not in self.plan.inputs:
                         self.clear_tentative(leaf, FINAL)
-        done.more = rows_max is not None and any(fragment.can_correct(1) for fragment in self.fragments)
+        done.more = any(fragment.failing and fragment.can_correct(1) for fragment in self.fragments)
         return done
 
     def want(self, upto: int) -> None:

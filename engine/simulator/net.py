@@ -44,7 +44,7 @@ class Link:
 
     def _carrying_us(self, payload: Payload) -> int:
         """How long a message of a replay keeps the link busy, by the time its rows span."""
-        if not isinstance(payload, Message) or not isinstance(payload.item, Data) or not payload.item.stable:
+        if not isinstance(payload, Message) or not payload.replayed or not isinstance(payload.item, Data):
             return 0
         if payload.session != self._session:
             self._session, self._boundary = payload.session, START

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evenflow.engine.messages import Again, Core, Effect, Event, Payload, Received, Redone, Send, Start, Wake, WakeAt
@@ -45,9 +45,7 @@ class World:
         self._queue: list[tuple[int, int, str, Event | None]] = []
         self._order = 0
 
-    def add(
-        self, address: str, core: Core, processing_us: int = 0, pauses: list[tuple[int, int]] | None = None
-    ) -> None:
+    def add(self, address: str, core: Core, processing_us: int = 0, pauses: Sequence[tuple[int, int]] = ()) -> None:
         self._actors[address] = _Actor(core, processing_us, list(pauses))
         self.at(self.now_us, address, Start())
 

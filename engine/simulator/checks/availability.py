@@ -22,7 +22,7 @@ def availability(run: Run[R], output: str) -> Iterator[str]:
         return
     allowed = allowance_us(run, output)
     for new in new_rows(run, output):
-        if new.delay_us > allowed:
+        if new.delay_us > allowed and new.tuple_time < run.end_us:
             late = f"came {new.delay_us} us later, not within {allowed}"
             yield f"3 availability: {output}: a row of {new.tuple_time} {late}"
     dead = unheard(run, output)

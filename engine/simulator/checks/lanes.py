@@ -67,6 +67,6 @@ class _Watch:
             yield f"tentative row {item.first_id} does not follow {self._last_id} and {self._tentative_rows} tentative"
         if self._kernel.earliest(item.rows) < self._boundary:
             yield f"a tentative row from before the stable boundary {self._boundary}"
-        if not item.missing or not item.missing <= self._known:
+        if not item.missing <= self._known:
             yield f"tentative rows lack {sorted(item.missing)}, which is no input"
         self._tentative_rows += self._kernel.count(item.rows)
