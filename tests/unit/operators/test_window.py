@@ -209,6 +209,14 @@ def test_keys_that_come_go_and_return_between_windows(every: int, monkeypatch: p
     assert_rows(run(operator, [rows], []), expected)
 
 
+def test_as_many_closing_places_as_panes_are_not_taken_for_each_pane_once() -> None:
+    """Up to 12, two windows close for the first row, one for the second and none for the third."""
+    operator = operator_of(lambda s: s.window(10, every=5).agg(total=ef.sum("x")))
+    rows = frame([{"tuple_time": t, "x": x} for t, x in ((1, 1), (6, 10), (11, 100))])
+    closed = drive(operator, [rows], [12]).rows
+    assert closed.select("window_start", "total").rows() == [(-5, 1), (0, 11)]
+
+
 def test_counts_of_one_step_are_not_taken_for_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that had nulls in an earlier step and has none in this one counts less than the rows do."""
     monkeypatch.setattr("evenflow.operators.window.FOLD_ROWS", 0)
