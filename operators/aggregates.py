@@ -34,7 +34,9 @@ from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.keys import canonical_floats
 
 Fields = Sequence[pl.Series]
-Shared = dict[str, pl.Series]
+Shared = dict[tuple[str, str], pl.Series]
+"""By what it is and the name of the values it was made of; each group's rows: by ``_ROWS``."""
+_ROWS = ("rows", "")
 
 
 class Aggregate(ABC):
@@ -70,7 +72,7 @@ class Aggregate(ABC):
         """Fold new rows onto carried accumulators: those of groups 0, 1, …; row i goes to group ``codes[i]`` of ``n``.
 
         It must give what ``fold`` gives over the carried ones and then the lifted rows; override it to be faster.
-        ``shared`` holds sums and counts that other aggregates of the same values have made in this step.
+        ``shared`` holds sums and counts that other aggregates have made of the same rows and values in this step.
         """
         lifted = self.lift(values)
         if not carried:
@@ -98,10 +100,19 @@ def _carried(field: pl.Series | None, n: int, dtype: Any) -> NDArray[Any]:
 
 
 def _add_count(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int, shared: Shared) -> pl.Series:
-    if "count" not in shared:
-        counted = codes[values.is_not_null().to_numpy()] if values.null_count() else codes
-        shared["count"] = pl.Series(_carried(carried, n, np.int64) + np.bincount(counted, minlength=n))
-    return shared["count"]
+    what = ("count", values.name)
+    if what not in shared:
+        shared[what] = pl.Series(_carried(carried, n, np.int64) + _counts(values, codes, n, shared).to_numpy())
+    return shared[what]
+
+
+def _counts(values: pl.Series, codes: Codes, n: int, shared: Shared) -> pl.Series:
+    """How many of the new values each group has. (What was carried may differ where there were nulls before.)"""
+    if values.null_count():
+        return pl.Series(np.bincount(codes[values.is_not_null().to_numpy()], minlength=n))
+    if _ROWS not in shared:
+        shared[_ROWS] = pl.Series(np.bincount(codes, minlength=n))
+    return shared[_ROWS]
 
 
 def _add_sum(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int) -> pl.Series:
@@ -113,9 +124,10 @@ def _add_sum(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int)
 
 
 def _add_floats(carried: pl.Series | None, values: pl.Series, codes: Codes, n: int, shared: Shared) -> pl.Series:
-    if "floats" not in shared:
-        shared["floats"] = _add_sum(carried, values.cast(pl.Float64), codes, n)
-    return shared["floats"]
+    what = ("floats", values.name)
+    if what not in shared:
+        shared[what] = _add_sum(carried, values.cast(pl.Float64), codes, n)
+    return shared[what]
 
 
 def _numbers(values: pl.Series) -> NDArray[Any]:

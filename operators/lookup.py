@@ -1,13 +1,15 @@
 """Rows found among known keys: a hash table made anew for each batch, in a few passes over arrays.
 
 Most rows of a bucket belong to keys that an aggregate has already seen. Those are found here several times faster
-than by grouping all rows again. Slots are taken by bits of Polars' hash; what a slot holds is compared
-key by key, so that neither a shared slot nor a shared hash gives a wrong answer.
+than by grouping all rows again. Slots are taken by bits of Polars' hash; the key that a slot holds is compared
+itself, so that neither a shared slot nor a shared hash gives a wrong answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import polars as pl
@@ -23,7 +25,19 @@ _SLOTS_PER_KEY = 16
 _ROUNDS_MAX = 8
 _SMALL_ROWS = 1024
 UNKNOWN = -1
-NOBODY: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Keys:
+    """Keys as columns, and a hash of each."""
+
+    columns: Sequence[pl.Series]
+    hashes: NDArray[np.uint64]
+
+    def again(self, index: NDArray[np.int64]) -> _Keys:
+        """The keys at these positions with another hash; those that shared the first one share it too."""
+        at = pl.Series(index.astype(np.uint32))
+        return _Keys([column[at] for column in self.columns], mix(self.hashes[index]))
 
 
 def lookup(known: Sequence[pl.Series], rows: Sequence[pl.Series]) -> NDArray[np.int64]:
@@ -35,12 +49,9 @@ def lookup(known: Sequence[pl.Series], rows: Sequence[pl.Series]) -> NDArray[np.
     pairs = [(mine, theirs) for mine, theirs in zip(known, rows, strict=True) if not _all_alike(mine, theirs)]
     if not pairs:
         return np.zeros(len(rows[0]), dtype=np.int64)
-    exact = len(pairs) == 1 and all(map(_is_whole_number, pairs[0]))
-    hashes = _scrambled if exact else _hash
-    bits = (_SLOTS_PER_KEY * len(known[0])).bit_length()
-    mine, theirs = hashes([pair[0] for pair in pairs]), hashes([pair[1] for pair in pairs])
-    found = _found(mine, theirs, bits)
-    return found if exact else _checked(pairs, found)
+    hashed = _scrambled if len(pairs) == 1 and all(map(_is_whole_number, pairs[0])) else _hash
+    mine, theirs = ([pair[side] for pair in pairs] for side in (0, 1))
+    return _found(_Keys(mine, hashed(mine)), _Keys(theirs, hashed(theirs)))
 
 
 def split_touched(segments: Segments, fresh: pl.DataFrame, keys: Sequence[str]) -> tuple[Segments, Segments]:
@@ -61,34 +72,48 @@ def _comparable(column: pl.Series) -> pl.Series:
     return canonical_floats(column) if column.dtype.is_float() else column
 
 
-def _found(known: NDArray[np.uint64], wanted: NDArray[np.uint64], bits: int) -> NDArray[np.int64]:
-    """The position of each wanted hash among the known ones, or ``UNKNOWN``.
+def _found(known: _Keys, rows: _Keys, rounds: int = _ROUNDS_MAX) -> NDArray[np.int64]:
+    """The position of each row's key among the known ones, or ``UNKNOWN``.
 
     A slot keeps one key; those that lost theirs get another in the next round, until every key has had one.
     """
-    everyone = np.arange(len(known))
-    found, homeless = _round(known, everyone, wanted, 64 - bits, bits)
-    for turn in range(1, _ROUNDS_MAX):
-        left = np.flatnonzero(found == UNKNOWN)
-        if not (len(homeless) and len(left)):
-            return found
-        found[left], homeless = _round(known, homeless, wanted[left], max(0, 64 - bits - 7 * turn), bits)
-    left = np.flatnonzero(found == UNKNOWN)
-    for key in homeless.tolist():
-        found[left[wanted[left] == known[key]]] = key
+    if not rounds:
+        return _found_by_grouping(known, rows)
+    bits = (_SLOTS_PER_KEY * len(known.hashes)).bit_length()
+    everyone = np.arange(len(known.hashes))
+    table = np.zeros(1 << bits, dtype=np.uint32)
+    slots = _slots(known.hashes, bits)
+    table[slots] = everyone
+    at = table.take(_slots(rows.hashes, bits))
+    missed = _unlike(known, rows, at)
+    found = at.astype(np.int64)
+    found[missed] = UNKNOWN
+    homeless = everyone[table[slots] != everyone]
+    if len(missed) and len(homeless):
+        later = _found(known.again(homeless), rows.again(missed), rounds - 1)
+        found[missed] = np.where(later == UNKNOWN, UNKNOWN, homeless[later])
     return found
 
 
-def _round(
-    known: NDArray[np.uint64], homeless: NDArray[np.int64], wanted: NDArray[np.uint64], shift: int, bits: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Whom each wanted hash finds in its slot, and the keys that did not get theirs."""
-    table = np.zeros(1 << bits, dtype=np.int64)
-    slots = _slots(known[homeless], shift, bits)
-    table[slots] = homeless
-    at = table[_slots(wanted, shift, bits)]
-    at[known[at] != wanted] = UNKNOWN
-    return at, homeless[table[slots] != homeless]
+def _found_by_grouping(known: _Keys, rows: _Keys) -> NDArray[np.int64]:
+    """The same without hashes, for what is left when too many keys share one."""
+    size = len(known.hashes)
+    both = [mine.clone().append(theirs).rechunk() for mine, theirs in zip(known.columns, rows.columns, strict=True)]
+    codes = Groups.by(both, size + len(rows.hashes)).codes[size:]
+    return np.where(codes < size, codes, UNKNOWN)
+
+
+def _unlike(known: _Keys, rows: _Keys, at: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The rows whose key is not the known one at the position given for each."""
+    place = pl.Series(at)
+    alike = [_equal(mine[place], theirs) for mine, theirs in zip(known.columns, rows.columns, strict=True)]
+    return np.flatnonzero(~reduce(np.logical_and, alike))
+
+
+def _equal(mine: pl.Series, theirs: pl.Series) -> NDArray[np.bool_]:
+    """Where two columns hold the same, nulls included."""
+    equal = mine.eq_missing(theirs) if mine.null_count() or theirs.null_count() else mine == theirs
+    return equal.to_numpy()
 
 
 def _all_alike(known: pl.Series, rows: pl.Series) -> bool:
@@ -101,7 +126,7 @@ def _is_whole_number(column: pl.Series) -> bool:
 
 
 def _scrambled(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
-    """An integer key times an odd number: different keys never become equal, so nothing need be compared again."""
+    """An integer key times an odd number: as good as a hash for its upper bits, and faster."""
     return columns[0].to_numpy().view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -112,26 +137,5 @@ def _hash(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
     return total
 
 
-def _checked(pairs: Sequence[tuple[pl.Series, pl.Series]], found: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same for keys as for their hashes: where two keys share a hash, it is found out which one it is."""
-    at = pl.Series(np.maximum(found, 0).astype(np.uint32))
-    unlike = np.zeros(len(found), dtype=bool)
-    for known, rows in pairs:
-        held = known[at]
-        equal = rows.eq_missing(held) if known.null_count() or rows.null_count() else rows == held
-        if not equal.all():
-            unlike |= ~equal.to_numpy()
-    doubtful = np.flatnonzero(unlike & (found != UNKNOWN)) if unlike.any() else NOBODY
-    if len(doubtful):
-        size = len(pairs[0][0])
-        both = [known.clone().append(rows[doubtful]).rechunk() for known, rows in pairs]
-        codes = Groups.by(both, size + len(doubtful)).codes[size:]
-        found[doubtful] = np.where(codes < size, codes, UNKNOWN)
-    return found
-
-
-def _slots(hashes: NDArray[np.uint64], shift: int, bits: int) -> NDArray[np.int64]:
-    slots = hashes >> np.uint64(shift)
-    if shift + bits < 64:
-        slots &= np.uint64((1 << bits) - 1)
-    return slots.view(np.int64)
+def _slots(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.int64]:
+    return (hashes >> np.uint64(64 - bits)).view(np.int64)

@@ -33,6 +33,11 @@ class TimeWindows:
         """Whether there are times that lie in no window."""
         return self.every_us > self.size_us
 
+    @property
+    def overlap(self) -> bool:
+        """Whether there are times that lie in several windows."""
+        return self.size_us > self.every_us
+
     def covered(self, times: Times) -> NDArray[np.bool_]:
         """Which times lie in some window."""
         return times % self.every_us < self.size_us

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from evenflow.operators.aggregates import Aggregate
+from evenflow.operators.aggregates import Aggregate, Shared
 from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import evaluate, stack, take, without_flags
@@ -37,10 +37,10 @@ def _grouped(known: pl.DataFrame | None, fresh: pl.DataFrame, by: Sequence[str])
     rest = np.flatnonzero(codes == UNKNOWN)
     if not len(rest):
         return known, codes
-    both = stack([known, take(fresh, rest)])
-    groups = Groups.by([both[name] for name in by], both.height)
-    codes[rest] = groups.codes[known.height :]
-    return take(both, groups.first()), codes
+    unknown = take(fresh, rest)
+    groups = Groups.by([unknown[name] for name in by], unknown.height)
+    codes[rest] = known.height + groups.codes
+    return stack([known, take(unknown, groups.first())]), codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,12 +119,12 @@ class Aggregation:
         fresh = pl.DataFrame([*window, *(inputs[key] for key in self.keys)])
         heads, codes = _grouped(carried[fresh.columns] if carried is not None else None, fresh, by)
         columns = heads.get_columns()
-        shared: dict[str, dict[str, pl.Series]] = {}
+        shared: Shared = {}
         for name, aggregate in self.incremental.items():
             names = self.fields(name)
             before = [carried[column] for column in names] if carried is not None else []
             column = self.plain.get(name, f":{name}")
-            folded = aggregate.extend(before, inputs[column], codes, heads.height, shared.setdefault(column, {}))
+            folded = aggregate.extend(before, inputs[column], codes, heads.height, shared)
             columns += [column.alias(label) for column, label in zip(folded, names, strict=True)]
         return pl.DataFrame(columns)
 

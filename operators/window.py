@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from evenflow.operators.errors import DeclarationError
+from evenflow.operators.grouping import is_constant
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take, times
 from evenflow.operators.operator import Operator, Schema, Step
@@ -102,19 +103,23 @@ class PaneAggregate(Operator[WindowState]):
 
     def _emit(self, accumulators: pl.DataFrame | None, raw: pl.DataFrame | None) -> pl.DataFrame:
         """Rows by window end, then key. Both frames, if there are two, hold the same windows and keys."""
-        by = [END, *self.keys]
         columns: list[pl.Series] = []
         heads: pl.DataFrame | None = None
         if accumulators is not None and accumulators.height:
-            heads = accumulators.sort(by, maintain_order=True)
+            heads = self._in_order(accumulators)
             columns += self.aggregation.final(heads)
         if raw is not None and raw.height:
-            closed = self.aggregation.close(raw, [FIRST, *by]).sort(by, maintain_order=True)
+            closed = self._in_order(self.aggregation.close(raw, [FIRST, END, *self.keys]))
             columns += [closed[f":{name}"].alias(name) for name in self.aggregation.closing]
             heads = closed if heads is None else heads
         if heads is None:
             return self._empty
         return window_rows(heads, self.aggregation, columns, self._empty)
+
+    def _in_order(self, closed: pl.DataFrame) -> pl.DataFrame:
+        """By window end, then key. Mostly one window closes at a time; then sorting by the keys alone is faster."""
+        by = self.keys if self.keys and is_constant(closed[END]) else (END, *self.keys)
+        return closed.sort(by, maintain_order=True)
 
     @abstractmethod
     def _window_columns(self, inputs: pl.DataFrame) -> list[pl.Series]:
@@ -174,7 +179,7 @@ class WindowAggregate(PaneAggregate):
         accumulators = raw = None
         if state.open:
             accumulators = self._in_windows(state.open[0], state.open[0][PANE], state.upto, upto)
-            if self.windows.size_us > self.windows.every_us:
+            if self.windows.overlap:
                 by = [FIRST, END, *self.keys]
                 accumulators = self.aggregation.fold_by(accumulators, by)
         if state.raw:
@@ -186,7 +191,9 @@ class WindowAggregate(PaneAggregate):
         """Each row once for every closing window it belongs to."""
         position, starts = self.windows.closing(panes.to_numpy(), after, upto)
         start = pl.Series(FIRST, starts)
-        return take(rows, position).with_columns(start, (start + self.windows.size_us).alias(END))
+        each_once = len(position) == rows.height and not self.windows.overlap
+        closing = rows if each_once else take(rows, position)
+        return closing.with_columns(start, (start + self.windows.size_us).alias(END))
 
     def _kept(self, state: WindowState, upto: int) -> WindowState:
         open_ = _non_empty([self._open_part(rows, rows[PANE].to_numpy(), upto) for rows in state.open])

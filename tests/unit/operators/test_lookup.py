@@ -48,6 +48,25 @@ def test_keys_that_share_a_hash_are_not_taken_for_each_other(monkeypatch: pytest
     monkeypatch.setattr(module, "_hash", lambda parts: pl.Series([7] * len(parts[0]), dtype=pl.UInt64).to_numpy())
     found = lookup([pl.Series(["a", "b"])], [pl.Series(["a", "b", "c"])])
     assert found.tolist() == [0, 1, UNKNOWN]
+    many = [str(i) for i in range(3 * module._ROUNDS_MAX)]
+    found = lookup([pl.Series(many)], [pl.Series([*reversed(many), None, "new"])])
+    assert found.tolist() == [*reversed(range(len(many))), UNKNOWN, UNKNOWN]
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64(), pl.String()])
+@pytest.mark.parametrize("slots_per_key", [1, 16])
+def test_keys_that_lose_their_slot_are_told_from_unknown_ones(
+    dtype: pl.DataType, slots_per_key: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of keys, so that many share a slot; half of the rows are of keys that nobody knows."""
+    monkeypatch.setattr(module, "_SLOTS_PER_KEY", slots_per_key)
+    known = pl.Series([None, *range(0, 8_000, 2)]).cast(dtype)
+    rows = pl.Series([*range(7_999, -1, -1), None]).cast(dtype)
+    place = {key: at for at, key in enumerate(known.to_list())}
+    assert lookup([known], [rows]).tolist() == [place.get(key, UNKNOWN) for key in rows.to_list()]
+    pane = [pl.Series([5] * len(known)), pl.Series([5] * (len(rows) - 1) + [6])]
+    both = lookup([pane[0], known], [pane[1], rows])
+    assert both.tolist() == [*(place.get(key, UNKNOWN) for key in rows.to_list()[:-1]), UNKNOWN]
 
 
 @settings(max_examples=60)

@@ -197,6 +197,34 @@ def test_folding_what_waits_early_changes_nothing(fold_rows: int, rows: pl.DataF
         assert run(operator, [rows], cuts).equals(usual)
 
 
+@pytest.mark.parametrize("every", [10, 5])
+def test_keys_that_come_go_and_return_between_windows(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of one window that the next does not have, new ones in its midst, and null among both, fold by fold."""
+    monkeypatch.setattr("evenflow.operators.window.FOLD_ROWS", 0)
+    keys = ["a", None, "b", "a", "c", "b", "d", None, "c", "a", "e", "b", None]
+    rows = frame([{"tuple_time": 3 * i, "s": key, "x": i, "f": 0.1 * i} for i, key in enumerate(keys)])
+    operator = operator_of(lambda s: s.window(10, every=every, by="s").agg(**INCREMENTAL))
+    expected = expected_windows(dicts(rows), 10, every, ["s"], incremental)
+    assert_rows(run(operator, [rows], range(0, 40, 2)), expected)
+    assert_rows(run(operator, [rows], []), expected)
+
+
+def test_as_many_closing_places_as_panes_are_not_taken_for_each_pane_once() -> None:
+    """Up to 12, two windows close for the first row, one for the second and none for the third."""
+    operator = operator_of(lambda s: s.window(10, every=5).agg(total=ef.sum("x")))
+    rows = frame([{"tuple_time": t, "x": x} for t, x in ((1, 1), (6, 10), (11, 100))])
+    closed = drive(operator, [rows], [12]).rows
+    assert closed.select("window_start", "total").rows() == [(-5, 1), (0, 11)]
+
+
+def test_counts_of_one_step_are_not_taken_for_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that had nulls in an earlier step and has none in this one counts less than the rows do."""
+    monkeypatch.setattr("evenflow.operators.window.FOLD_ROWS", 0)
+    rows = frame([{"tuple_time": t, "k": 1, "x": x} for t, x in ((0, None), (1, 4), (4, 6), (5, None), (8, 2))])
+    operator = operator_of(lambda s: s.window(10).agg(n=ef.count(), xs=ef.count("x"), mean=ef.mean("x")))
+    assert run(operator, [rows], [2, 5, 7]).select("n", "xs", "mean").rows() == [(5, 3, 4.0)]
+
+
 def test_time_that_passes_from_start_to_final_closes_everything_once() -> None:
     operator = operator_of(lambda s: s.window(10, every=5).agg(n=ef.count()))
     rows = frame([{"tuple_time": 7}])
