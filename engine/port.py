@@ -32,6 +32,8 @@ class Port(Generic[R]):
         self._kernel = kernel
         self._heartbeat_us = heartbeat_us
         self._next_number = 0
+        self._begun = False
+        """Whether anything of this session was heard: then upstream knows it."""
         self._heard_us = 0
         self._patience = 1
         """Doubled with every session that falls silent, for a long replay may be on its way."""
@@ -44,16 +46,17 @@ class Port(Generic[R]):
 
     def subscribe(self, now_us: int) -> Subscribe:
         """Ask for a new session; what an older one still brings is ignored. One that was never heard is asked again."""
-        if self._next_number or not self.session:
+        if self._begun or not self.session:
             self.session += 1
             self._patience = min(2 * self._patience, PATIENCE_MAX)
+        self._begun = False
         self._next_number = 0
         self._heard_us = now_us
         return Subscribe(self.stream, self.session, self.next_id, self.boundary, self.tentative_boundary)
 
     def silent(self, now_us: int) -> bool:
         """Whether nothing has been heard for so long that a message, or the subscription itself, must be lost."""
-        heartbeats = SILENT_HEARTBEATS * self._patience if self._next_number else 1
+        heartbeats = SILENT_HEARTBEATS * self._patience if self._begun else 1
         return now_us - self._heard_us >= heartbeats * self._heartbeat_us
 
     def acknowledge(self) -> Ack | None:
@@ -66,7 +69,8 @@ class Port(Generic[R]):
     def receive(self, message: Message[R], now_us: int) -> tuple[bool, Item[R] | None]:
         """Whether the session is whole, and the part of the item that is new, if any."""
         if message.session != self.session:  # if an older one goes on for long, our subscription was lost
-            return bool(self._next_number) or not self.silent(now_us), None
+            return self._begun or not self.silent(now_us), None
+        self._begun = True
         if message.number != self._next_number:
             return False, None
         item = message.item

@@ -91,8 +91,8 @@ class FragmentHeads(Generic[R]):
 
     def want(self, upto: int) -> None:
         """Results up to a time are due, whether or not anything may be released."""
-        if all(place.name is not None for place in self.places):
-            self.wanted = max(self.wanted, upto)
+        if any(place.name is not None for place in self.places):
+            self.wanted = max(self.wanted, self._target(upto))
 
     def work(self, released: int) -> tuple[Leaves[R], frozenset[str]] | None:
         """Move the tentative head as far as the node's inputs were released; gives what came out and what it lacks."""
