@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from evenflow.operators.items import Item
+from evenflow.operators.items import Data, Item
 
 R = TypeVar("R")
 
@@ -21,9 +21,10 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message(Generic[R]):
-    """An item of a stream within a session; ``number`` counts a session's messages, so that a lost one shows.
+    """An item of a stream within a session.
 
-    ``replayed``: it comes out of the log, for a consumer that had missed it.
+    ``number`` counts the session's messages on their lane, so that a lost one shows. ``replayed``: it comes out of the
+    log, for a consumer that had missed it.
     """
 
     stream: str
@@ -31,6 +32,11 @@ class Message(Generic[R]):
     number: int
     item: Item[R] | Heartbeat
     replayed: bool = False
+
+
+def on_tentative_lane(item: Item[Any] | Heartbeat) -> bool:
+    """Whether an item goes on the tentative lane, which no long replay of stable rows holds up."""
+    return isinstance(item, Heartbeat) or (isinstance(item, Data) and not item.stable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe
+from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe, on_tentative_lane
 from evenflow.operators.items import Boundary, Data, Item, RecDone
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.times import START
@@ -31,7 +31,8 @@ class Port(Generic[R]):
         self.session = 0
         self._kernel = kernel
         self._heartbeat_us = heartbeat_us
-        self._next_number = 0
+        self._next_number = {False: 0, True: 0}
+        """What comes next on the stable and on the tentative lane."""
         self._begun = False
         """Whether anything of this session was heard: then upstream knows it."""
         self._heard_us = 0
@@ -50,7 +51,7 @@ class Port(Generic[R]):
             self.session += 1
             self._patience = min(2 * self._patience, PATIENCE_MAX)
         self._begun = False
-        self._next_number = 0
+        self._next_number = {False: 0, True: 0}
         self._heard_us = now_us
         return Subscribe(self.stream, self.session, self.next_id, self.boundary, self.tentative_boundary)
 
@@ -71,7 +72,7 @@ class Port(Generic[R]):
         if message.session != self.session:  # if an older one goes on for long, our subscription was lost
             return self._begun or not self.silent(now_us), None
         self._begun = True
-        if message.number != self._next_number:
+        if message.number != self._next_number[on_tentative_lane(message.item)]:
             return False, None
         item = message.item
         if isinstance(item, Data) and item.stable:
@@ -86,7 +87,7 @@ class Port(Generic[R]):
         return True, item
 
     def _hear(self, message: Message[R], now_us: int) -> None:
-        self._next_number += 1
+        self._next_number[on_tentative_lane(message.item)] += 1
         self._heard_us = now_us
         if not message.replayed:
             self._patience = 1

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from evenflow.engine.messages import Ack, Effect, Heartbeat, Message, Send, Subscribe
+from evenflow.engine.messages import Ack, Effect, Heartbeat, Message, Send, Subscribe, on_tentative_lane
 from evenflow.operators.items import Boundary, Data, Item, RecDone
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.times import START
@@ -31,7 +31,8 @@ class Replay:
 @dataclass(slots=True)
 class _Session:
     number: int
-    sent: int = 0
+    sent: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
+    """Messages on the stable and on the tentative lane."""
     sent_us: int = 0
 
 
@@ -101,9 +102,11 @@ class Publisher(Generic[R]):
 
     def _send(self, consumer: str, item: Item[R] | Heartbeat, now_us: int, replayed: bool = False) -> Send:
         session = self._sessions[consumer]
-        session.sent += 1
+        tentative = on_tentative_lane(item)
+        number = session.sent[tentative]
+        session.sent[tentative] += 1
         session.sent_us = now_us
-        return Send(consumer, Message(self.stream, session.number, session.sent - 1, item, replayed))
+        return Send(consumer, Message(self.stream, session.number, number, item, replayed))
 
     def _missed(self, next_id: int) -> Iterator[Data[R]]:
         """The stable lane from an id on, cut anew, with the last boundary behind it."""

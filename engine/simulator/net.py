@@ -1,11 +1,11 @@
-"""Links in virtual time: they delay, keep order, carry replays at a bounded speed, and lose what a cut hits."""
+"""Links in virtual time: they delay, keep order on each lane, carry replays at a bounded speed, lose what a cut hits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from evenflow.engine.messages import Message, Payload
+from evenflow.engine.messages import Message, Payload, on_tentative_lane
 from evenflow.engine.simulator.faults import Cut, Fault, Slow
 from evenflow.operators.errors import DeclarationError, nearest
 from evenflow.operators.items import Data
@@ -23,7 +23,8 @@ class Link:
         self._rng = rng
         self._delays_us = (min(LINK_US_MIN, link_us), link_us)
         self._replay_speed = replay_speed
-        self._arrived_us = 0
+        self._arrived_us = {False: 0, True: 0}
+        """The last arrival on each lane: within one, messages keep their order."""
         self._session = 0
         self._boundary = START
 
@@ -36,10 +37,11 @@ class Link:
         if self.cut(at_us):
             return None
         extra_us = max((by for start, end, by in self.slow if start <= at_us < end), default=0)
-        time_us = max(at_us + delay_us + extra_us, self._arrived_us + self._carrying_us(payload))
+        lane = isinstance(payload, Message) and on_tentative_lane(payload.item)
+        time_us = max(at_us + delay_us + extra_us, self._arrived_us[lane] + self._carrying_us(payload))
         if self.cut(time_us):
             return None
-        self._arrived_us = time_us
+        self._arrived_us[lane] = time_us
         return time_us
 
     def _carrying_us(self, payload: Payload) -> int:

@@ -42,6 +42,8 @@ class Run(Generic[R]):
     nodes: dict[str, Node[R]] = field(default_factory=dict)
     buffered_max: int = 0
     """The most rows that a node held at a time, in SUnions, histories and logs."""
+    busy_us_max: dict[str, int] = field(default_factory=dict)
+    """The longest slice of redo of each node."""
     events: int = 0
     stopped_us: int = 0
     finished: bool = False
@@ -80,7 +82,7 @@ class _Driver(Generic[R]):
             if world.now_us > limit:
                 break
             run.finished = self._at_rest()
-        run.stopped_us, run.events = world.now_us, world.events
+        run.stopped_us, run.events, run.busy_us_max = world.now_us, world.events, world.busy_us_max
         return run
 
     def _build(self) -> None:

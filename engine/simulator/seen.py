@@ -28,11 +28,19 @@ class New(NamedTuple):
 
 
 def allowance_us(run: Run[Any], output: str) -> int:
-    """kX: the sum of X on the longest path to an output's client, and what slow links and skewed clocks add."""
-    x = max(sum(run.layout.choices[node].x_us for node in path[1:]) for path in run.layout.paths(output))
+    """kX: the sum of X on the longest path to an output's client, and what slow links and skewed clocks add.
+
+    A slice of redo is one bucket at least; where folding that takes longer than a slice may, X is exceeded by it.
+    """
+    x = max(sum(_x_us(run, node) for node in path[1:]) for path in run.layout.paths(output))
     slow = sum(fault.by_us for fault in run.faults if isinstance(fault, Slow))
     skew = max((abs(fault.by_us) for fault in run.faults if isinstance(fault, Skew)), default=0)
     return x + slow + skew
+
+
+def _x_us(run: Run[Any], node: str) -> int:
+    over = run.busy_us_max.get(address(node), 0) - run.layout.threshold(node).slice_us
+    return run.layout.choices[node].x_us + 2 * max(over, 0)
 
 
 def recovery_us(run: Run[Any], length_us: int) -> int:

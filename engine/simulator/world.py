@@ -37,6 +37,8 @@ class World:
     def __init__(self, start_us: int, redo_us_per_row: float, watch: Watch) -> None:
         self.now_us = start_us
         self.events = 0
+        self.busy_us_max: dict[str, int] = {}
+        """The longest that each core was kept busy by one event."""
         self.links: dict[tuple[str, str], tuple[Link, Link]] = {}
         """By (producer, consumer): the link to the consumer, and the one back."""
         self._redo_us_per_row = redo_us_per_row
@@ -80,7 +82,9 @@ class World:
 
     def _carry_out(self, address: str, actor: _Actor, effects: list[Effect]) -> None:
         redone = sum(effect.rows for effect in effects if isinstance(effect, Redone))
-        actor.busy_until_us = self.now_us + int(redone * self._redo_us_per_row)
+        busy_us = int(redone * self._redo_us_per_row)
+        actor.busy_until_us = self.now_us + busy_us
+        self.busy_us_max[address] = max(busy_us, self.busy_us_max.get(address, 0))
         for effect in effects:
             match effect:
                 case Send(to, payload):
