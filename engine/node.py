@@ -122,10 +122,14 @@ class Node(Generic[R]):
         if not whole:
             yield Send(port.upstream, port.subscribe(now_us))
         if item is not None:
-            yield from self._insert(port, item, now_us)
+            self._insert(port, item, now_us)
+            if isinstance(item, Data) and not message.replayed:
+                others = [other.reached for other in self.ports.values() if other is not port]
+                name = self.heads.plan.names[self._inputs[sender, message.stream]]
+                yield from self._skew.arrived(name, port.reached, others)
         return item is not None
 
-    def _insert(self, port: Port[R], item: Item[R], now_us: int) -> Iterator[Effect]:
+    def _insert(self, port: Port[R], item: Item[R], now_us: int) -> None:
         stream = self._inputs[port.upstream, port.stream]
         if isinstance(item, Data):
             if item.stable:
@@ -133,8 +137,6 @@ class Node(Generic[R]):
             else:
                 self.heads.insert_tentative(stream, item.rows, item.boundary.time, item.missing)
             self._release.arrived(item.boundary.time, self._kernel.latest(item.rows), now_us)
-            others = [other.reached for other in self.ports.values() if other is not port]
-            yield from self._skew.arrived(self.heads.plan.names[stream], port.reached, others)
         elif isinstance(item, RecDone):
             self.heads.clear_tentative(stream, item.upto)
 

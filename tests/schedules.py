@@ -64,7 +64,11 @@ def random_faults(rng: random.Random, layout: Layout[Any], span_us: int) -> tupl
     links = [f"{a}->{'client' if b.startswith('client:') else b}" for a, b in layout.links()]
     sources = list(layout.sources)
     faults: list[Fault] = []
-    for _ in range(rng.choice([1, 1, 2, 3, 4])):
+    if rng.random() < 0.85:
+        start = rng.randrange(0, max(span_us // 2, 1))
+        length = int(rng.uniform(1.2, 3) * sum(layout.choices[node].x_us for node in layout.plans)) + 500 * MS
+        faults.append(ef.Cut(rng.choice(sources), start, start + length))
+    for _ in range(rng.choice([0, 1, 2, 3, 4])):
         start = rng.randrange(0, max(span_us - 500 * MS, 1))
         length = int(rng.choice([0.005, 0.05, 0.3, 1, 2, 4]) * rng.uniform(0.5, 1.5) * 1_000_000)
         kind = rng.random()

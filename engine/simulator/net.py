@@ -1,4 +1,4 @@
-"""Links in virtual time: they delay, keep order on each lane, carry replays at a bounded speed, lose what a cut hits."""
+"""Links in virtual time: they delay, keep each lane in order, carry replays at a bounded speed, and can be cut."""
 
 from __future__ import annotations
 
