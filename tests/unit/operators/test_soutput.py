@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenflow as ef
+from evenflow.operators.items import Boundary, RecDone, Undo
 from evenflow.operators.kernel import ListKernel
 from evenflow.operators.soutput import SOutput
 from evenflow.operators.times import START
@@ -60,3 +61,90 @@ def test_resuming_beyond_what_went_out_is_an_error() -> None:
     output.emit([(1, "a")], 10)
     with pytest.raises(ef.InvariantError, match="resume after row 2: only 1 went out"):
         output.resume(2)
+
+
+def test_tentative_rows_continue_the_numbering_and_say_what_they_lack() -> None:
+    output: SOutput[list[tuple[int, str]]] = SOutput(ListKernel())
+    output.emit([(1, "a"), (2, "b")], 10)
+    assert not output.tentative
+    first = output.emit_tentative([(11, "x")], 20, frozenset({"s1"}))
+    second = output.emit_tentative([(21, "y"), (22, "z")], 30, frozenset({"s1", "s2"}))
+    assert first is not None
+    assert second is not None
+    assert [(i.first_id, i.rows, i.missing) for i in (first, second)] == [
+        (3, [(11, "x")], {"s1"}),
+        (4, [(21, "y"), (22, "z")], {"s1", "s2"}),
+    ]
+    assert [i.boundary for i in (first, second)] == [Boundary(20, False, 2), Boundary(30, False, 2)]
+    assert output.tentative
+    assert (output.sent_id, output.boundary, output.tentative_boundary) == (2, 10, 30)
+
+
+def test_only_what_lies_beyond_both_boundaries_goes_out_tentatively() -> None:
+    output: SOutput[list[tuple[int, str]]] = SOutput(ListKernel())
+    output.emit([], 10)
+    assert output.emit_tentative([(9, "known")], 10, frozenset()) is None
+    assert not output.tentative
+    item = output.emit_tentative([(9, "known"), (10, "new")], 20, frozenset())
+    assert item is not None
+    assert item.rows == [(10, "new")]
+    assert output.emit_tentative([(19, "shown")], 20, frozenset()) is None
+    item = output.emit_tentative([(19, "shown"), (20, "newer")], 21, frozenset())
+    assert item is not None
+    assert (item.first_id, item.rows) == (2, [(20, "newer")])
+    output.emit([(12, "s")], 40)
+    assert output.emit_tentative([(30, "late")], 40, frozenset()) is None
+
+
+def test_undo_is_said_once_before_a_correction_and_names_the_last_stable_row() -> None:
+    output: SOutput[list[tuple[int, str]]] = SOutput(ListKernel())
+    output.emit([(1, "a")], 10)
+    assert output.undo() is None
+    output.emit_tentative([(11, "x")], 20, frozenset())
+    assert output.undo() == Undo(1)
+    output.emit([(11, "X")], 15)
+    assert output.correcting
+    assert output.undo() is None
+
+
+def test_rec_done_when_the_lanes_met_covers_both_and_begins_anew() -> None:
+    output: SOutput[list[tuple[int, str]]] = SOutput(ListKernel())
+    assert output.rec_done(met=True) is None
+    output.emit_tentative([(11, "x")], 20, frozenset())
+    assert output.undo() == Undo(0)
+    output.emit([(11, "X")], 15)
+    assert output.rec_done(met=True) == RecDone(20)
+    assert (output.tentative, output.correcting) == (False, False)
+    assert output.rec_done(met=True) is None
+    item = output.emit_tentative([(16, "again")], 18, frozenset())
+    assert item is not None
+    assert (item.first_id, item.rows) == (2, [(16, "again")])
+
+
+def test_rec_done_names_the_stable_boundary_where_that_is_further() -> None:
+    output: SOutput[list[tuple[int, str]]] = SOutput(ListKernel())
+    output.emit_tentative([], 20, frozenset())
+    output.undo()
+    output.emit([], 50)
+    assert output.rec_done(met=True) == RecDone(50)
+
+
+def test_tentative_items_without_a_correction_still_end_when_the_lanes_meet() -> None:
+    output: SOutput[list[tuple[int, str]]] = SOutput(ListKernel())
+    output.emit_tentative([(11, "x")], 20, frozenset())
+    assert output.rec_done(met=False) is None
+    assert output.rec_done(met=True) == RecDone(20)
+
+
+def test_a_correction_cut_short_ends_at_the_stable_boundary_and_the_next_says_undo_again() -> None:
+    output: SOutput[list[tuple[int, str]]] = SOutput(ListKernel())
+    output.emit_tentative([(1, "x"), (11, "y")], 20, frozenset())
+    output.undo()
+    output.emit([(1, "X")], 10)
+    assert output.rec_done(met=False) == RecDone(10)
+    assert output.tentative
+    assert output.rec_done(met=False) is None
+    later = output.emit_tentative([(21, "z")], 30, frozenset())
+    assert later is not None
+    assert later.first_id == 4  # after row 1 and the two tentative ones that nothing took back
+    assert output.undo() == Undo(1)

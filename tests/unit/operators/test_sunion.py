@@ -156,3 +156,67 @@ def test_frames_are_bucketed_like_lists() -> None:
     assert left["tuple_time"].to_list() == [-1, 0]
     assert right.schema == empty.schema
     assert sunion.rows == 1
+
+
+def test_clearing_short_of_the_tentative_boundary_keeps_the_rest() -> None:
+    sunion = union(1)
+    sunion.insert_tentative(0, [(3, "x"), (12, "y"), (17, "z")], 20)
+    sunion.clear_tentative(0, 15)
+    assert sunion.peek(START, 30) == ([(17, "z")],)
+    assert sunion.tentative_boundaries == [20]
+    sunion.insert_tentative(0, [(16, "known"), (21, "fresh")], 25)
+    assert sunion.peek(START, 30) == ([(17, "z"), (21, "fresh")],)
+
+
+def test_clearing_all_that_is_tentative_lets_the_lane_begin_anew() -> None:
+    sunion = union(1)
+    sunion.insert(0, [(1, "s")], 2)
+    sunion.insert_tentative(0, [(3, "x"), (12, "y")], 20)
+    sunion.clear_tentative(0, 20)
+    assert sunion.peek(START, 30) == ([(1, "s")],)
+    assert sunion.tentative_boundaries == [START]
+    assert sunion.rows == 1
+    sunion.insert_tentative(0, [(1, "stable knows"), (4, "again")], 6)
+    assert sunion.peek(START, 30) == ([(1, "s"), (4, "again")],)
+
+
+def test_clearing_one_input_leaves_the_others() -> None:
+    sunion = union(2)
+    sunion.insert_tentative(0, [(3, "x")], 10)
+    sunion.insert_tentative(1, [(4, "y")], 10)
+    sunion.clear_tentative(0, FINAL)
+    assert sunion.peek(START, 10) == ([], [(4, "y")])
+    assert sunion.tentative_boundaries == [START, 10]
+
+
+def test_an_input_has_reached_the_further_of_its_two_boundaries() -> None:
+    sunion = union(2)
+    assert sunion.reached(0) == START
+    sunion.insert_tentative(0, [], 30)
+    sunion.insert(0, [], 10)
+    sunion.insert(1, [], 40)
+    sunion.insert_tentative(1, [], 20)
+    assert [sunion.reached(place) for place in (0, 1)] == [30, 40]
+
+
+def test_ready_stops_behind_the_bucket_that_fills_a_slice() -> None:
+    sunion = union(2)
+    sunion.insert(0, [(1, "a"), (2, "b"), (11, "c"), (35, "d")], 45)
+    sunion.insert_tentative(1, [(12, "guess"), (45, "beyond")], 50)
+    sunion.insert(1, [(3, "e")], 42)
+    assert [sunion.ready(n) for n in (None, 1, 3, 4, 5, 6)] == [40, 10, 10, 20, 40, 40]
+    sunion.take(10)
+    assert [sunion.ready(n) for n in (1, 2, 3)] == [20, 40, 40]
+    sunion.take(40)
+    assert sunion.ready(1) == sunion.cursor == 40
+
+
+def test_ready_does_not_count_tentative_rows_nor_incomplete_buckets() -> None:
+    sunion = union(2)
+    sunion.insert(0, [(1, "a"), (11, "b")], 30)
+    sunion.insert_tentative(1, [(2, "x"), (3, "y"), (4, "z")], 10)
+    assert sunion.ready(1) == START
+    sunion.insert(1, [], 1)
+    assert sunion.ready(1) == 0
+    sunion.insert(1, [], 25)
+    assert sunion.ready(2) == 20
