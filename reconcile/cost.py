@@ -56,7 +56,7 @@ def chooser(reconcile: str, inputs: tuple[int, ...]) -> Callable[[FoldFragment[R
     def choose(fragment: FoldFragment[R], kernel: Kernel[R]) -> Redo[Any]:
         method = reconcile
         if method == "auto":
-            method = Costs().choose(fragment.horizon, any(stream in inputs for stream in fragment.inputs))
+            method = Costs().choose(fragment.horizon, all(stream in inputs for stream in fragment.inputs))
         if method == "undo" and fragment.horizon is not None:
             return UndoRedo(fragment, kernel)
         return CheckpointRedo(fragment, kernel, fell_back=method == "undo")

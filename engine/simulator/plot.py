@@ -64,7 +64,7 @@ def figure(result: Result, title: str = "") -> Figure:
     _draw_bands(left.pop(0), _state_bands(result), "states")
     for panel in panels:
         _finish(panel, run)
-    panels[-1].set_xlabel("virtual time since the start, s")
+    panels[-1].set_xlabel("virtual time since the start, seconds", fontsize=9)
     made.suptitle(title or f"simulated run, seed {run.seed}", fontsize=12, fontweight="bold")
     made.legend(handles=_legend(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     return made
@@ -105,11 +105,7 @@ def _state_bands(result: Result) -> Bands:
     run = result.run
     bands: dict[str, list[tuple[float, float, str]]] = {}
     for node in run.nodes:
-        changes = [
-            (_s(run, time_us), state)
-            for time_us, name, _, state in result.states().iter_rows()
-            if name == node
-        ]
+        changes = [(_s(run, time_us), state) for time_us, name, _, state in result.states().iter_rows() if name == node]
         ends = [*changes, (_s(run, run.stopped_us), "")]
         bands[node] = [(start, end, STATES[state]) for (start, state), (end, _) in pairwise(ends)]
     return bands
@@ -128,15 +124,16 @@ def _draw_bands(panel: Axes, bands: Bands, title: str) -> None:
 def _draw_delays(panel: Axes, run: Run[Any], output: str) -> None:
     """The delay of the oldest new row of every batch, and how long it may be."""
     kinds = {time_us: isinstance(show.item, Tentative) for time_us, show in run.shown[output] if _has_rows(show.item)}
-    found = [(_s(run, new.time_us), new.delay_us / 1e6, kinds[new.time_us]) for new in new_rows(run, output)]
+    found = [(_s(run, new.time_us), max(new.delay_us, 0) / 1e6, kinds[new.time_us]) for new in new_rows(run, output)]
     for tentative, colour in ((False, STABLE), (True, TENTATIVE)):
         points = [(time, delay) for time, delay, kind in found if kind == tentative]
-        panel.vlines([time for time, _ in points], 0, [delay for _, delay in points], colors=colour, linewidth=1)
-        panel.plot(*zip(*points, strict=True), "o", color=colour, markersize=3.5) if points else None
+        times, delays = [time for time, _ in points], [delay for _, delay in points]
+        panel.vlines(times, 0, delays, colors=colour, linewidth=1)
+        panel.plot(times, delays, "o", color=colour, markersize=3.5, clip_on=False)
     allowed = allowance_us(run, output)
     panel.axhline(allowed / 1e6, color="#b22222", linestyle="--", linewidth=1.2)
     panel.annotate(
-        f"allowed: kX = {readable(allowed)}",
+        f"allowed: {_why_allowed(run)} = {readable(allowed)}",
         (1.0, allowed / 1e6),
         xycoords=("axes fraction", "data"),
         xytext=(-4, 3),
@@ -146,8 +143,13 @@ def _draw_delays(panel: Axes, run: Run[Any], output: str) -> None:
         color="#b22222",
     )
     panel.set_ylim(0, 1.25 * max([allowed / 1e6, *(delay for _, delay, _ in found)]))
-    panel.set_ylabel("s", rotation=0, labelpad=8)
+    panel.set_ylabel("seconds", fontsize=8)
     panel.set_title(f"{output}: delay of new rows when they reached the client", loc="left", fontsize=9)
+
+
+def _why_allowed(run: Run[Any]) -> str:
+    kinds = {type(fault) for fault in run.faults}
+    return " + ".join(["kX", *(kind.__name__.lower() for kind in (Slow, Skew) if kind in kinds)])
 
 
 def _draw_rows(panel: Axes, run: Run[Any], output: str) -> None:
@@ -160,7 +162,7 @@ def _draw_rows(panel: Axes, run: Run[Any], output: str) -> None:
     panel.fill_between(times, stable, total, step="post", color=TENTATIVE, linewidth=0)
     panel.set_ylim(0, 1.08 * max([1, *total]))
     panel.yaxis.set_major_formatter("{x:,.0f}")
-    panel.set_ylabel("rows", rotation=90)
+    panel.set_ylabel("rows", fontsize=8)
     panel.set_title(f"{output}: rows that the client has", loc="left", fontsize=9)
     if not total[-1]:
         panel.text(0.5, 0.5, "no rows", transform=panel.transAxes, ha="center", va="center", color=FAULT)

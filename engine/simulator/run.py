@@ -40,8 +40,8 @@ class Run(Generic[R]):
     controls: list[tuple[int, str, Control]] = field(default_factory=list)
     reconciled: list[tuple[int, str, Reconciled]] = field(default_factory=list)
     nodes: dict[str, Node[R]] = field(default_factory=dict)
-    buffered_max: int = 0
-    """The most rows that a node held at a time, in SUnions, histories and logs."""
+    buffered: list[tuple[int, int]] = field(default_factory=list)
+    """Every second, the rows that all nodes held: in SUnions, histories, journals and logs."""
     busy_us_max: dict[str, int] = field(default_factory=dict)
     """The longest slice of redo of each node."""
     events: int = 0
@@ -81,6 +81,8 @@ class _Driver(Generic[R]):
         while not run.finished and world.step():
             if world.now_us > limit:
                 break
+            if world.now_us >= (run.buffered[-1][0] if run.buffered else run.start_us) + SECOND_US:
+                run.buffered.append((world.now_us, self._held()))
             run.finished = self._at_rest()
         run.stopped_us, run.events, run.busy_us_max = world.now_us, world.events, world.busy_us_max
         return run
@@ -149,15 +151,17 @@ class _Driver(Generic[R]):
                 run.shown[who.removeprefix("client:")].append((now_us, effect))
             case StateChanged():
                 run.states.append((now_us, who, effect))
-                held = [node.heads.buffered_rows for node in run.nodes.values()]
-                kept = [p.kept_rows for node in run.nodes.values() for p in node.publishers.values()]
-                run.buffered_max = max(run.buffered_max, sum(held) + sum(kept))
             case Control():
                 run.controls.append((now_us, who, effect))
             case Reconciled():
                 run.reconciled.append((now_us, who, effect))
             case _:
                 pass
+
+    def _held(self) -> int:
+        nodes = self._run.nodes.values()
+        kept = sum(publisher.kept_rows for node in nodes for publisher in node.publishers.values())
+        return kept + sum(node.heads.buffered_rows for node in nodes)
 
     def _at_rest(self) -> bool:
         return (
