@@ -70,7 +70,12 @@ class QueryFile:
         """The frames of the file's own ``inputs(seed)``."""
         if self.inputs is None:
             raise QueryFileError(f"{self.path} has no inputs(seed); give the input with --input name=path")
-        return dict(self.inputs(seed))
+        try:
+            return dict(self.inputs(seed))
+        except EvenflowError:
+            raise
+        except Exception as error:
+            raise _failed(self.path, error) from error
 
 
 def load(given: str) -> QueryFile:
@@ -97,10 +102,16 @@ def _execute(path: Path) -> ModuleType:
     except EvenflowError:
         raise
     except Exception as error:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        line = frames[-1].lineno if frames else getattr(error, "lineno", None)
-        raise QueryFileError(f"{path}, line {line}: {type(error).__name__}: {error}") from error
+        raise _failed(path, error) from error
     return module
+
+
+def _failed(path: Path, error: Exception) -> QueryFileError:
+    """An error of the file's own code, with its line."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path.absolute()]
+    line = frames[-1].lineno if frames else getattr(error, "lineno", None)
+    where = f"{path}, line {line}" if line is not None else f"{path}, inputs(seed)"
+    return QueryFileError(f"{where}: {type(error).__name__}: {error}")
 
 
 def _default(path: Path, module: ModuleType) -> Network | Deployment:
