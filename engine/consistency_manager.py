@@ -7,7 +7,7 @@ towards what was wanted, in UP_FAILURE when they cannot. Control items tell of e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Generic, TypeVar
 
 from evenflow.engine.messages import Control, Effect, Reconciled, StateChanged
@@ -48,11 +48,18 @@ class ConsistencyManager(Generic[R]):
         for method, count in rows.items():
             self._redone[method] += count
 
-    def update(self, now_us: int) -> Iterator[Effect]:
-        """Derive the states anew. Fragments whose corrections stopped go on from their newest stable state."""
+    def update(self, now_us: int, correcting: Collection[int] = ()) -> Iterator[Effect]:
+        """Derive the states anew. Fragments whose corrections stopped go on from their newest stable state.
+
+        ``correcting`` are the node's input streams whose corrections are on their way.
+        """
+        coming = set(correcting)
         for number, fragment in enumerate(self._heads.fragments):
-            before, after = self._fragments[number], fragment.state(now_us, self._patience_us)
+            inputs = [stream in coming for stream in fragment.fragment.inputs]
+            before, after = self._fragments[number], fragment.state(now_us, self._patience_us, inputs)
             self._fragments[number] = after
+            if after == State.STABILIZATION:
+                coming |= set(fragment.fragment.leaves) - set(self._heads.plan.inputs)
             if (before, after) == (State.STABILIZATION, State.UP_FAILURE):
                 fragment.rebase()
         for output in self.outputs:

@@ -16,7 +16,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A sign of life when there is nothing else to send. It promises nothing."""
+    """A sign of life when a lane has nothing else to send: a message lost before it shows. It promises nothing."""
+
+    stable: bool = True
+    """On which lane it goes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +39,7 @@ class Message(Generic[R]):
 
 def on_tentative_lane(item: Item[Any] | Heartbeat) -> bool:
     """Whether an item goes on the tentative lane, which no long replay of stable rows holds up."""
-    return isinstance(item, Heartbeat) or (isinstance(item, Data) and not item.stable)
+    return isinstance(item, Heartbeat | Data) and not item.stable
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,8 @@ class Node(Generic[R]):
     def _states(self, now_us: int) -> Iterator[Effect]:
         """Derive states; where a correction ended, mark it."""
         before = dict(self.manager.outputs)
-        yield from self.manager.update(now_us)
+        correcting = [number for place, number in self._inputs.items() if self.ports[place].correcting]
+        yield from self.manager.update(now_us, correcting)
         for name, state in self.manager.outputs.items():
             if state == State.STABLE:
                 yield from self._rec_done(name, True, now_us)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe, on_tentative_lane
-from evenflow.operators.items import Boundary, Data, Item, RecDone
+from evenflow.operators.items import Boundary, Data, Item, RecDone, Undo
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.times import START
 
@@ -39,6 +39,13 @@ class Port(Generic[R]):
         self._patience = 1
         """Doubled with every session that falls silent, for a long replay may be on its way."""
         self._acked = 1
+        self._replaying = False
+        self._undoing = False
+
+    @property
+    def correcting(self) -> bool:
+        """Whether what was missed or guessed is on its way: a replay, or a correction between its two marks."""
+        return self._replaying or self._undoing
 
     @property
     def reached(self) -> int:
@@ -50,7 +57,7 @@ class Port(Generic[R]):
         if self._begun or not self.session:
             self.session += 1
             self._patience = min(2 * self._patience, PATIENCE_MAX)
-        self._begun = False
+        self._begun = self._replaying = self._undoing = False
         self._next_number = {False: 0, True: 0}
         self._heard_us = now_us
         return Subscribe(self.stream, self.session, self.next_id, self.boundary, self.tentative_boundary)
@@ -82,6 +89,7 @@ class Port(Generic[R]):
             return True, None
         if isinstance(item, Data):
             return True, self._tentative(item)
+        self._undoing = isinstance(item, Undo)
         if isinstance(item, RecDone) and item.upto >= self.tentative_boundary:
             self.tentative_boundary = START
         return True, item
@@ -97,6 +105,7 @@ class Port(Generic[R]):
         if item.first_id > self.next_id or item.boundary.last_id != item.first_id + self._kernel.count(item.rows) - 1:
             return False, None
         self._hear(message, now_us)
+        self._replaying = message.replayed
         last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
         known = min(self.next_id - item.first_id, self._kernel.count(item.rows))
         rows = self._kernel.skip(item.rows, known) if known else item.rows

@@ -33,7 +33,9 @@ class _Session:
     number: int
     sent: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
     """Messages on the stable and on the tentative lane."""
-    sent_us: int = 0
+    sent_us: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
+    replay_until: int = 0
+    """The last stable id of the replay that the session began with; 0: it began with none."""
 
 
 class Publisher(Generic[R]):
@@ -77,7 +79,8 @@ class Publisher(Generic[R]):
         current = self._sessions.get(consumer)
         if current is not None and asked.session <= current.number:
             return
-        self._sessions[consumer] = _Session(asked.session)
+        last_id = self._last.last_id
+        self._sessions[consumer] = _Session(asked.session, replay_until=last_id if asked.next_id <= last_id else 0)
         for item in self._missed(asked.next_id):
             yield self._send(consumer, item, now_us, replayed=True)
         known = asked.tentative_boundary
@@ -95,17 +98,22 @@ class Publisher(Generic[R]):
             self._log.popleft()
 
     def heartbeats(self, now_us: int, heartbeat_us: int) -> Iterator[Effect]:
-        """A sign of life to each subscriber that got nothing for a while."""
+        """A sign of life on each lane that was silent for a while: behind the last item, so that its loss shows.
+
+        The tentative lane joins in when it has been used, or while a long replay fills the stable one.
+        """
         for consumer, session in self._sessions.items():
-            if now_us - session.sent_us >= heartbeat_us:
-                yield self._send(consumer, Heartbeat(), now_us)
+            replaying = self._acked.get(consumer, 1) <= session.replay_until
+            for tentative in (False, True) if session.sent[True] or replaying else (False,):
+                if now_us - session.sent_us[tentative] >= heartbeat_us:
+                    yield self._send(consumer, Heartbeat(stable=not tentative), now_us)
 
     def _send(self, consumer: str, item: Item[R] | Heartbeat, now_us: int, replayed: bool = False) -> Send:
         session = self._sessions[consumer]
         tentative = on_tentative_lane(item)
         number = session.sent[tentative]
         session.sent[tentative] += 1
-        session.sent_us = now_us
+        session.sent_us[tentative] = now_us
         return Send(consumer, Message(self.stream, session.number, number, item, replayed))
 
     def _missed(self, next_id: int) -> Iterator[Data[R]]:

@@ -120,11 +120,17 @@ class FragmentHeads(Generic[R]):
             self.tentative = None
             self.redo.met()
 
-    def state(self, now_us: int, patience_us: int) -> State:
-        """Corrections count as stopped only after ``patience_us`` without progress."""
+    def state(self, now_us: int, patience_us: int, correcting: Sequence[bool] = ()) -> State:
+        """Corrections count as stopped only after ``patience_us`` without progress.
+
+        ``correcting`` tells of each input whether its own corrections are on their way: as long as the input that
+        the stable head waits for is being corrected, so is this fragment, however long the next part takes.
+        """
         if not self.failing:
             return State.STABLE
-        lately = self.corrected_us is not None and now_us - self.corrected_us < patience_us
+        boundaries = self.sunion.boundaries
+        coming = bool(correcting) and correcting[boundaries.index(min(boundaries))]
+        lately = self.corrected_us is not None and (coming or now_us - self.corrected_us < patience_us)
         return State.STABILIZATION if lately or self.can_correct(1) else State.UP_FAILURE
 
     def _target(self, released: int) -> int:

@@ -140,23 +140,28 @@ class Heads(Generic[R]):
         """
         done: Advanced[R] = Advanced()
         for number, fragment in enumerate(self.fragments):
-            correcting = fragment.failing
-            while not correcting or rows_max is None or done.corrected < rows_max:
+            while True:
+                correcting = fragment.failing
                 left = rows_max - done.corrected if correcting and rows_max is not None else None
-                stepped = fragment.correct(left, now_us)
-                if stepped is None:
+                stepped = fragment.correct(left, now_us) if left is None or left > 0 else None
+                if stepped is not None:
+                    if correcting:
+                        done.redone[fragment.redo.name, fragment.redo.fell_back] += stepped.folded
+                    if stepped.undone:
+                        done.undone.append(number)
+                    done.outputs += self._send(stepped.leaves)
+                elif not self._meet(fragment):  # where they met, undo/redo has its state back and can go on
                     break
-                if correcting:
-                    done.redone[fragment.redo.name, fragment.redo.fell_back] += stepped.folded
-                if stepped.undone:
-                    done.undone.append(number)
-                done.outputs += self._send(stepped.leaves)
-            if fragment.meet():
-                for leaf in fragment.fragment.leaves:
-                    if leaf not in self.plan.inputs:
-                        self.clear_tentative(leaf, FINAL)
         done.more = any(fragment.failing and fragment.can_correct(1) for fragment in self.fragments)
         return done
+
+    def _meet(self, fragment: FragmentHeads[R]) -> bool:
+        """Where a fragment's heads met, what it sent tentatively is void."""
+        met = fragment.meet()
+        for leaf in fragment.fragment.leaves if met else ():
+            if leaf not in self.plan.inputs:
+                self.clear_tentative(leaf, FINAL)
+        return met
 
     def want(self, upto: int) -> None:
         """Results up to a time are due."""

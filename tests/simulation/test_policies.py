@@ -77,3 +77,12 @@ def test_outputs_do_not_flap(nodes: int) -> None:
     for seconds in (5, 15, 60):
         result = failed(("process", "process"), seconds, nodes, x="1s")
         assert 1 <= len(seen(result, ef.Undo)) <= 9
+
+
+@pytest.mark.parametrize("speed", [0.6, 1.2, 3])
+def test_a_slow_replay_does_not_make_outputs_flap(speed: float) -> None:
+    """Each part of it moves the stable head and lets it stop again; that is one correction, not many."""
+    faults = [ef.Cut("m2", "5s", "20s")]
+    result = ef.simulate(chain(3, x="1s"), steady(30, rate=8), faults, seed=3, replay_speed=speed)
+    assert_even(result)
+    assert 1 <= len(seen(result, ef.Undo)) <= 3

@@ -10,7 +10,7 @@ import pytest
 import evenflow as ef
 from evenflow.reconcile.checkpoint import CheckpointRedo
 from evenflow.reconcile.undo import UndoRedo
-from monitors import ROW, SECOND, assert_even, counted, steady
+from monitors import ROW, SECOND, SOURCES, assert_even, counted, steady
 
 
 def branches() -> ef.Network:
@@ -90,17 +90,41 @@ def test_undo_holds_no_state_reference_during_a_failure() -> None:
     assert held["undo"].state is None
 
 
-def test_tentative_rows_rest_on_what_has_been_corrected_meanwhile() -> None:
-    """m2's rows of the first failure are in the running count by the time m1 fails, though the heads never met."""
+def running() -> ef.Network:
     net = ef.Network("running")
-    merged = net.union(*(net.source(name, ROW) for name in ("m1", "m2")))
-    merged.running().agg(n=ef.count()).output("out")
-    inputs = steady(20, names=("m1", "m2"))
-    faults = [ef.Cut("m2", "3s", "8s"), ef.Cut("m1", "7.5s", "16s")]
-    result = ef.simulate(net, inputs, faults, seed=2, x="1s")
+    net.union(*(net.source(name, ROW) for name in SOURCES)).running().agg(n=ef.count()).output("out")
+    return net
+
+
+def tentative_after(result: ef.Result, second: float) -> dict[str, Any]:
+    """The first tentative row that came after a time."""
+    items = [item for time, item in result.items("out") if isinstance(item, ef.Tentative) and time > second * SECOND]
+    return dict(items[0].rows.row(0, named=True))
+
+
+def before(inputs: dict[str, pl.DataFrame], **seconds: float) -> int:
+    """How many rows each source had before a time."""
+    return sum(inputs[name].filter(pl.col("tuple_time") < at * SECOND).height for name, at in seconds.items())
+
+
+def test_tentative_rows_rest_on_what_has_been_corrected_meanwhile() -> None:
+    """m2's rows of the first failure are in the count by the time only m1 is missing, though the heads never met."""
+    inputs = steady(20)
+    faults = [ef.Cut("m2", "3s", "8s"), ef.Cut("m1", "7s", "16s")]
+    result = ef.simulate(running(), inputs, faults, seed=2, x="1s")
     assert_even(result)
-    late = [item.rows for time, item in result.items("out") if isinstance(item, ef.Tentative) and time > 12 * SECOND]
-    row = late[0].row(0, named=True)
-    arrived = inputs["m1"].filter(pl.col("tuple_time") < 7.4 * SECOND).height
-    arrived += inputs["m2"].filter(pl.col("tuple_time") < row["tuple_time"]).height
-    assert abs(row["n"] - arrived) <= 5
+    assert result.states()["state"].to_list()[1:4] == ["UP_FAILURE", "STABILIZATION", "UP_FAILURE"]
+    row = tentative_after(result, 12)
+    now = row["tuple_time"] / SECOND
+    assert abs(row["n"] - before(inputs, m1=7, m2=now, m3=now)) <= 10
+
+
+@pytest.mark.parametrize("reconcile", ["checkpoint", "undo"])
+def test_a_second_failure_starts_from_the_stable_state(reconcile: str) -> None:
+    inputs = steady(20)
+    faults = [ef.Cut("m2", "3s", "6s"), ef.Cut("m1", "10s", "16s")]
+    result = ef.simulate(running(), inputs, faults, seed=2, x="1s", reconcile=reconcile)
+    assert_even(result)
+    row = tentative_after(result, 13)
+    now = row["tuple_time"] / SECOND
+    assert abs(row["n"] - before(inputs, m1=10, m2=now, m3=now)) <= 10

@@ -36,7 +36,7 @@ class Wire:
         return self.port.subscribe(self.now_us)
 
     def give(self, item: Any, number: int | None = None, session: int | None = None, replayed: bool = False) -> Any:
-        lane = isinstance(item, Heartbeat) or (isinstance(item, Data) and not item.stable)
+        lane = isinstance(item, Heartbeat | Data) and not item.stable
         place = self.sent[lane] if number is None else number
         self.sent[lane] = place + 1
         message = Message("out", session or self.port.session, place, item, replayed)
@@ -93,7 +93,7 @@ def test_a_gap_in_message_numbers_ends_the_session_even_if_ids_fit(wire: Wire) -
 
 def test_each_lane_counts_its_own_messages(wire: Wire) -> None:
     wire.give(stable(1, [(1, "a")], 10))
-    assert wire.give(Heartbeat(), number=0) == (True, None)
+    assert wire.give(Heartbeat(stable=False), number=0) == (True, None)
     assert wire.rows(tentative([(11, "x")], 20), number=1) == (99, [(11, "x")], 20)
     assert wire.give(tentative([(21, "y")], 30), number=3) == (False, None)
     assert wire.stands == (2, 10, 20)
@@ -232,3 +232,24 @@ def test_an_acknowledgement_is_given_once_for_each_change(wire: Wire) -> None:
     assert wire.port.acknowledge() is None
     wire.give(stable(3, [], 20))
     assert wire.port.acknowledge() is None
+
+
+def test_a_replay_counts_as_a_correction_until_something_live_follows(wire: Wire) -> None:
+    assert not wire.port.correcting
+    wire.give(stable(1, [(1, "a")], 10), replayed=True)
+    assert wire.port.correcting
+    wire.give(tentative([(25, "x")], 30))
+    assert wire.port.correcting, "the tentative lane says nothing of the stable one"
+    wire.give(stable(2, [], 20))
+    assert not wire.port.correcting
+
+
+def test_a_correction_is_on_its_way_between_its_marks_and_not_in_a_new_session(wire: Wire) -> None:
+    wire.give(Undo(0))
+    wire.give(stable(1, [(1, "a")], 10))
+    assert wire.port.correcting
+    wire.give(RecDone(10))
+    assert not wire.port.correcting
+    wire.give(Undo(1))
+    wire.subscribe()
+    assert not wire.port.correcting
