@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types contract unit format bench clean
+.PHONY: demo test lint types contract unit simulate mutants format bench clean
+SEEDS ?= 1000
+FIRST ?= 1000000
 
 demo: $(VENV)/.run
 	$(BIN)/evenflow demo
@@ -22,6 +24,14 @@ contract: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -q
+
+# A campaign of random schedules: make simulate SEEDS=10000 [FIRST=1]
+simulate: $(VENV)/.dev
+	$(BIN)/python tests/simulation/campaign.py --seeds $(SEEDS) --first $(FIRST)
+
+# Break the protocol in every way of tests/mutants/mutants.py and see that a test notices
+mutants: $(VENV)/.dev
+	$(BIN)/python tests/mutants/run.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

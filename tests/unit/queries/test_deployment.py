@@ -115,7 +115,7 @@ def test_a_node_needs_an_x_or_a_deadline() -> None:
         app.deadline("count", "3s")
     app.deadline("counts", "3s")
     assert app.placement() == {"site": (2, 3, 4)}
-    assert "X = from the deadline" in app.explain()
+    assert "node site: X = 3s" in app.explain()
 
 
 def test_a_deadline_of_another_output_gives_a_node_no_x() -> None:

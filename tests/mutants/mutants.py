@@ -1,0 +1,257 @@
+"""Ways to break the protocol, each with the test that notices.
+
+A mutant replaces one piece of text in a copy of the code. ``make mutants`` makes each copy, runs the named test in it,
+and reports those that survive.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HARD = "tests/simulation/test_hard_cases.py::test_"
+POLICIES = "tests/simulation/test_policies.py::test_"
+RECONCILE = "tests/simulation/test_reconcile.py::test_"
+CAMPAIGN = "tests/simulation/test_campaign.py"
+
+
+class Mutant(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+MUTANTS = [
+    Mutant(
+        "a client is not told to undo",
+        "engine/linear.py",
+        "        yield Show(Undo(self.last_id))\n",
+        "",
+        HARD + "the_story_of_one_failure",
+    ),
+    Mutant(
+        "an undo reaches one row too far",
+        "engine/linear.py",
+        "Show(Undo(self.last_id))",
+        "Show(Undo(self.last_id - 1))",
+        HARD + "the_story_of_one_failure",
+    ),
+    Mutant(
+        "stable rows are shown behind tentative ones",
+        "engine/linear.py",
+        "        if not self._tentative_rows:\n            yield from self._release()",
+        "        if True:\n            yield from self._release()",
+        HARD + "the_story_of_one_failure",
+    ),
+    Mutant(
+        "tentative rows that survive a correction are not shown again",
+        "engine/linear.py",
+        "        for item in self.shown:\n            yield from self._show(item, resent=True)\n",
+        "",
+        "tests/unit/engine/test_linear.py",
+    ),
+    Mutant(
+        "the correction is not marked when a new failure cuts it short",
+        "engine/node.py",
+        "yield from self._rec_done(name, False, now_us)",
+        "yield from ()",
+        HARD + "rec_done_is_forced_between_the_last_stable_and_the_first_tentative_row",
+    ),
+    Mutant(
+        "the correction is not marked when the heads meet",
+        "engine/node.py",
+        "yield from self._rec_done(name, True, now_us)",
+        "yield from ()",
+        "tests/unit/engine/test_node.py",
+    ),
+    Mutant(
+        "the undo is not marked on the stream",
+        "operators/soutput.py",
+        "        return Undo(self.sent_id)",
+        "        return None",
+        "tests/unit/operators/test_soutput.py",
+    ),
+    Mutant(
+        "stable rows are renumbered",
+        "operators/soutput.py",
+        "        first_id = self.sent_id - self._kernel.count(fresh) + 1\n",
+        "        first_id = self.sent_id - self._kernel.count(fresh) + 2\n",
+        HARD + "the_story_of_one_failure",
+    ),
+    Mutant(
+        "tentative rows go out again after they went out",
+        "operators/soutput.py",
+        "        known = max(self.boundary, self.tentative_boundary)\n",
+        "        known = self.boundary\n",
+        "tests/unit/operators/test_soutput.py",
+    ),
+    Mutant(
+        "a bucket that one input completes counts as complete",
+        "operators/sunion.py",
+        "floor(min(self.boundaries), self.bucket_us)",
+        "floor(max(self.boundaries), self.bucket_us)",
+        HARD + "the_story_of_one_failure",
+    ),
+    Mutant(
+        "the second part of a bucket is forgotten",
+        "operators/sunion.py",
+        "                mine += theirs\n",
+        "                mine += theirs[:1]\n",
+        CAMPAIGN,
+    ),
+    Mutant(
+        "stable rows do not supersede tentative ones",
+        "operators/sunion.py",
+        "        self.boundaries[place] = boundary\n        self._supersede(place, boundary)\n",
+        "        self.boundaries[place] = boundary\n",
+        "tests/unit/operators/test_sunion.py",
+    ),
+    Mutant(
+        "buckets are released at once",
+        "engine/release.py",
+        "now_us + self._hold_us)",
+        "now_us)",
+        POLICIES + "a_failure_shorter_than_alpha_x_gives_no_tentative_row",
+    ),
+    Mutant(
+        "a final boundary counts as a sign of time",
+        "engine/release.py",
+        "        if boundary != FINAL:\n",
+        "        if True:\n",
+        "tests/unit/engine/test_release.py",
+    ),
+    Mutant(
+        "process waits for inputs that have failed",
+        "engine/release.py",
+        "alive = [time for time in reached if upto <= time < FINAL]",
+        "alive = [time for time in reached if time < FINAL]",
+        POLICIES + "delay_gives_fewer_tentative_rows_than_process",
+    ),
+    Mutant(
+        "rows without a boundary behind them are not released",
+        "engine/release.py",
+        "        if latest > START:\n",
+        "        if False:\n",
+        "tests/unit/engine/test_release.py",
+    ),
+    Mutant(
+        "a gap in ids goes unnoticed",
+        "engine/port.py",
+        "        if item.first_id > self.next_id or",
+        "        if",
+        "tests/unit/engine/test_port.py",
+    ),
+    Mutant(
+        "a lost message goes unnoticed",
+        "engine/port.py",
+        "        if message.number != self._next_number[on_tentative_lane(message.item)]:\n",
+        "        if False:\n",
+        "tests/unit/engine/test_port.py",
+    ),
+    Mutant(
+        "rows that are known are taken again",
+        "engine/port.py",
+        "        rows = self._kernel.skip(item.rows, known) if known else item.rows\n",
+        "        rows = item.rows\n",
+        CAMPAIGN,
+    ),
+    Mutant(
+        "a message of an old session is taken",
+        "engine/port.py",
+        "        if message.session != self.session:",
+        "        if False:",
+        "tests/unit/engine/test_port.py",
+    ),
+    Mutant(
+        "a replay begins one row late",
+        "engine/publisher.py",
+        "        begin = max(next_id - self._replay.overlap, 1)",
+        "        begin = max(next_id - self._replay.overlap, 1) + 1",
+        HARD + "a_cut_shorter_than_a_heartbeat_loses_one_message",
+    ),
+    Mutant(
+        "the log forgets what one consumer still needs",
+        "engine/publisher.py",
+        "        least = min(self._acked.values())",
+        "        least = max(self._acked.values())",
+        "tests/unit/engine/test_publisher.py",
+    ),
+    Mutant(
+        "a stale tentative lane is not cleared on subscription",
+        "engine/publisher.py",
+        "            yield self._send(consumer, RecDone(known), now_us)\n            known = START\n",
+        "            known = START\n",
+        "tests/unit/engine/test_publisher.py",
+    ),
+    Mutant(
+        "the tentative head is kept when the heads meet",
+        "reconcile/fragment_heads.py",
+        "        self.tentative = None\n        self.redo.met()\n        return True",
+        "        self.redo.met()\n        return True",
+        RECONCILE + "a_second_failure_starts_from_the_stable_state",
+    ),
+    Mutant(
+        "corrections count as stopped at once",
+        "reconcile/fragment_heads.py",
+        "now_us - self.corrected_us < patience_us",
+        "False",
+        POLICIES + "suspend_in_stabilization_breaks_x_after_long_failures_only",
+    ),
+    Mutant(
+        "a blocking operator does not wait",
+        "reconcile/fragment_heads.py",
+        " if self.fragment.blocking else upto\n",
+        " if False else upto\n",
+        HARD + "a_join_without_one_side_blocks_and_says_so",
+    ),
+    Mutant(
+        "tentative work goes on from an old state",
+        "reconcile/fragment_heads.py",
+        "self.redo.can_begin and self.sunion.cursor > self.tentative.based_on",
+        "False",
+        RECONCILE + "tentative_rows_rest_on_what_has_been_corrected_meanwhile",
+    ),
+    Mutant(
+        "rows do not say what they lack",
+        "reconcile/fragment_heads.py",
+        "                found |= {place.name}\n",
+        "                pass\n",
+        HARD + "missing_goes_through_operators_and_nodes",
+    ),
+    Mutant(
+        "undo takes changed steps for unchanged",
+        "reconcile/undo.py",
+        "        if all(map(self._kernel.same, rows, done.rows)):",
+        "        if True:",
+        RECONCILE + "both_methods_give_the_same_stable_rows",
+    ),
+    Mutant(
+        "undo keeps no input history",
+        "reconcile/undo.py",
+        "        if self._horizon_us:\n            self._history.append((upto, rows))\n",
+        "",
+        RECONCILE + "both_methods_give_the_same_stable_rows",
+    ),
+    Mutant(
+        "undo compares nothing and always folds again",
+        "reconcile/undo.py",
+        "        if all(map(self._kernel.same, rows, done.rows)):",
+        "        if False:",
+        RECONCILE + "undo_folds_fewer_rows_where_only_one_branch_changed",
+    ),
+    Mutant(
+        "redo is not cut into slices",
+        "engine/node.py",
+        "0 if self._slicing else self.config.slice_rows",
+        "None",
+        "tests/unit/engine/test_node.py",
+    ),
+    Mutant(
+        "everything below a failure is called failed",
+        "engine/consistency_manager.py",
+        "for i in self._heads.path_numbers(output))",
+        "for i in range(len(self._fragments)))",
+        HARD + "a_join_without_one_side_blocks_and_says_so",
+    ),
+]
