@@ -45,7 +45,7 @@ def survives(mutant: Mutant) -> tuple[bool, str]:
         environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "CI": "1"}
         try:
             done = subprocess.run(
-                [*command, mutant.test], cwd=copy, env=environment, capture_output=True, text=True, timeout=600
+                [*command, mutant.test], cwd=copy, env=environment, capture_output=True, text=True, timeout=240
             )
         except subprocess.TimeoutExpired:
             return False, "did not end"
