@@ -2,7 +2,8 @@
 
 Every event ends in one *turn*: stable heads fold what is complete, states are derived, what is due is released to
 tentative heads, corrections are marked. Rows and boundaries are read before deadlines are looked at, so a node that
-was held up does not take its own delay for a failure of its inputs.
+was held up does not take its own delay for a failure of its inputs. What must be corrected waits for a turn of its
+own (``Again``), behind the inputs that are waiting: a burst of corrections never holds up what is new.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from evenflow.operators.items import Data, Item, RecDone
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.plan import FoldPlan
 from evenflow.operators.soutput import SOutput
-from evenflow.operators.times import START
+from evenflow.operators.times import FINAL, START
 from evenflow.reconcile.cost import chooser
 from evenflow.reconcile.heads import Heads, Output
 from evenflow.reconcile.state import State
@@ -86,7 +87,7 @@ class Node(Generic[R]):
         self._skew = SkewWatch(config.name, config.threshold.hold_us)
         self._overload = OverloadWatch(config.name, config.threshold.x_us)
         self._slicing = False
-        """Whether a slice of redo is asked for and has not come."""
+        """Whether a slice of redo is asked for and has not begun."""
         self._heartbeat_at_us = 0
 
     def handle(self, event: Event, now_us: int) -> list[Effect]:
@@ -107,13 +108,17 @@ class Node(Generic[R]):
             case Start():
                 for port in self.ports.values():
                     yield Send(port.upstream, port.subscribe(now_us))
-            case Again():
-                self._slicing = False
             case _:
                 pass
         if now_us >= self._heartbeat_at_us:
             yield from self._heartbeat(now_us)
-        yield from self._turn(now_us)
+        yield from self._advance(now_us)
+        yield from self._go_on(now_us, eager=not self._slicing)
+        if isinstance(event, Again):
+            self._slicing = False
+            yield from self._advance(now_us, self.config.slice_rows)
+            yield from self._go_on(now_us, eager=True)
+        yield from self._wake(now_us)
 
     def _received(self, sender: str, message: Message[R], now_us: int) -> Generator[Effect, None, bool]:
         """Take an item of an input; gives whether it brought anything."""
@@ -124,9 +129,9 @@ class Node(Generic[R]):
         if item is not None:
             self._insert(port, item, now_us)
             if isinstance(item, Data) and not message.replayed:
-                others = [other.reached for other in self.ports.values() if other is not port]
+                others = [other.seen for other in self.ports.values() if other is not port]
                 name = self.heads.plan.names[self._inputs[sender, message.stream]]
-                yield from self._skew.arrived(name, port.reached, others)
+                yield from self._skew.arrived(name, port.seen, others)
         return item is not None
 
     def _insert(self, port: Port[R], item: Item[R], now_us: int) -> None:
@@ -136,7 +141,8 @@ class Node(Generic[R]):
                 self.heads.insert(stream, item.rows, item.boundary.time)
             else:
                 self.heads.insert_tentative(stream, item.rows, item.boundary.time, item.missing)
-            self._release.arrived(item.boundary.time, self._kernel.latest(item.rows), now_us)
+            seen = FINAL if item.boundary.time == FINAL else item.boundary.evidence
+            self._release.arrived(seen, self._kernel.latest(item.rows), now_us)
         elif isinstance(item, RecDone):
             self.heads.clear_tentative(stream, item.upto)
 
@@ -152,33 +158,33 @@ class Node(Generic[R]):
             if ack is not None:
                 yield Send(port.upstream, ack)
 
-    def _turn(self, now_us: int) -> Iterator[Effect]:
-        yield from self._advance(now_us)
+    def _go_on(self, now_us: int, eager: bool) -> Iterator[Effect]:
+        """Derive states, and let tentative heads go on as far as they may."""
         yield from self._states(now_us)
-        self._let_go(now_us)
+        self._let_go(now_us, eager)
         if self.released > START or self.heads.failing:
             yield from self._publish_tentative(self.heads.release(self.released), now_us)
         yield from self._states(now_us)
-        yield from self._wake(now_us)
 
-    def _advance(self, now_us: int) -> Iterator[Effect]:
-        """Fold complete buckets; where there is something to correct, a slice of them at a time."""
-        done = self.heads.advance(0 if self._slicing else self.config.slice_rows, now_us)
+    def _advance(self, now_us: int, redo_rows: int = 0) -> Iterator[Effect]:
+        """Fold complete buckets; where there is something to correct, about ``redo_rows`` rows of them."""
+        done = self.heads.advance(redo_rows, now_us)
         for number in done.undone:
             names = [self.heads.plan.names[leaf] for leaf in self.heads.fragments[number].fragment.leaves]
             yield Control("UNDO_START", f"{self.config.name}:{','.join(names)}")
-        yield from self._publish_stable(done.outputs, now_us)
         self.manager.redone(done.redone)
         if done.redone:
             yield Redone(sum(done.redone.values()))
+        yield from self._publish_stable(done.outputs, now_us)
+        if done.redone:
             backlog = sum(fragment.sunion.rows for fragment in self.heads.fragments) if done.more else 0
             yield from self._overload.observe(backlog, now_us)
         if done.more and not self._slicing:
             self._slicing = True
             yield Again()
 
-    def _let_go(self, now_us: int) -> None:
-        """Decide how far the tentative heads may go."""
+    def _let_go(self, now_us: int, eager: bool) -> None:
+        """Decide how far the tentative heads may go; not ``eager``: only what is due, for redo may bring it stable."""
         facing = [f.sunion.cursor for f in self.heads.fragments if any(place.name for place in f.places)]
         due = self._release.expire(now_us, min(facing))
         self.heads.want(due)
@@ -189,10 +195,11 @@ class Node(Generic[R]):
         name = self.config.on_failure
         if self.manager.state == State.STABILIZATION:
             name = self.config.on_stabilization
-        if name == "process" and self._overload.overloaded:
+        if name == "process" and (self._overload.overloaded or not eager):
             name = "delay"
         reached = [port.reached for port in self.ports.values()]
-        self.released = POLICIES[name](due, self.released, reached, self.config.bucket_us)
+        seen = max(port.seen for port in self.ports.values())
+        self.released = POLICIES[name](due, self.released, reached, seen, self.config.bucket_us)
 
     def _states(self, now_us: int) -> Iterator[Effect]:
         """Derive states; where a correction ended, mark it."""
@@ -216,14 +223,22 @@ class Node(Generic[R]):
             mark = soutput.undo()
             if mark is not None:
                 yield from self.publishers[output.name].publish(mark, now_us)
-            yield from self.publishers[output.name].publish(soutput.emit(output.rows, output.boundary), now_us)
+            yield from self.publishers[output.name].publish(
+                soutput.emit(output.rows, output.boundary, self._seen(output)), now_us
+            )
 
     def _publish_tentative(self, outputs: Iterable[Output[R]], now_us: int) -> Iterator[Effect]:
         for output in outputs:
             missing = output.missing or frozenset()
-            item = self._soutputs[output.name].emit_tentative(output.rows, output.boundary, missing)
+            item = self._soutputs[output.name].emit_tentative(output.rows, output.boundary, missing, self._seen(output))
             if item is not None:
                 yield from self.publishers[output.name].publish(item, now_us)
+
+    def _seen(self, output: Output[R]) -> int:
+        """How far time has passed for an output: as far as its fragments folded, and as any input above it knows."""
+        above, names = self.heads.above(output.name), self.heads.plan.names
+        seen = [self.ports[place].seen for place, number in self._inputs.items() if names[number] in above]
+        return min(output.cursor, max(seen))
 
     def _wake(self, now_us: int) -> Iterator[Effect]:
         times = [self._heartbeat_at_us, self._release.next_us, self.manager.next_us()]

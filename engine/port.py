@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe, on_tentative_lane
 from evenflow.operators.items import Boundary, Data, Item, RecDone, Undo
 from evenflow.operators.kernel import Kernel
-from evenflow.operators.times import START
+from evenflow.operators.times import FINAL, START
 
 R = TypeVar("R")
 SILENT_HEARTBEATS = 3
@@ -28,6 +28,8 @@ class Port(Generic[R]):
         self.next_id = 1
         self.boundary = START
         self.tentative_boundary = START
+        self.seen = START
+        """How far time has passed, as the stream knows."""
         self.session = 0
         self._kernel = kernel
         self._heartbeat_us = heartbeat_us
@@ -82,6 +84,8 @@ class Port(Generic[R]):
         if message.number != self._next_number[on_tentative_lane(message.item)]:
             return False, None
         item = message.item
+        if isinstance(item, Data) and item.boundary.time != FINAL:
+            self.seen = max(self.seen, item.boundary.evidence)
         if isinstance(item, Data) and item.stable:
             return self._stable(message, item, now_us)
         self._hear(message, now_us)
@@ -109,7 +113,8 @@ class Port(Generic[R]):
         last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
         known = min(self.next_id - item.first_id, self._kernel.count(item.rows))
         rows = self._kernel.skip(item.rows, known) if known else item.rows
-        fresh = Data(rows, item.first_id + known, Boundary(boundary, True, max(last_id, self.next_id - 1)))
+        last_id, seen = max(last_id, self.next_id - 1), item.boundary.evidence
+        fresh = Data(rows, item.first_id + known, Boundary(boundary, True, last_id, seen))
         if boundary == self.boundary and not self._kernel.count(rows):
             return True, None
         self.next_id, self.boundary = fresh.boundary.last_id + 1, boundary

@@ -41,11 +41,20 @@ class Boundary:
     Stable: a promise that no later stable row has a ``tuple_time`` below ``time``; ``last_id`` is the stable id
     reached, so that the next item's ids must follow it and a lost item shows. Tentative: time has moved on
     without such a promise.
+
+    ``seen``: how far time itself is known to have passed. The boundary behind a window is the next window's end, which
+    may lie ahead of it; a consumer's deadlines must not start before. None: as far as ``time``.
     """
 
     time: int
     stable: bool = True
     last_id: int = 0
+    seen: int | None = None
+
+    @property
+    def evidence(self) -> int:
+        """How far time has passed for certain."""
+        return self.time if self.seen is None else min(self.seen, self.time)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

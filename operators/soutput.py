@@ -57,7 +57,7 @@ class SOutput(Generic[R]):
         """Whether rows are being produced that went out before."""
         return self.produced < self.sent_id
 
-    def emit(self, rows: R, boundary: int) -> Data[R]:
+    def emit(self, rows: R, boundary: int, seen: int | None = None) -> Data[R]:
         """Number stable rows; the item holds those that did not go out before."""
         known = min(max(self.sent_id - self.produced, 0), self._kernel.count(rows))
         fresh = self._kernel.skip(rows, known) if known else rows
@@ -65,9 +65,11 @@ class SOutput(Generic[R]):
         self.sent_id = max(self.sent_id, self.produced)
         self.boundary = max(self.boundary, boundary)
         first_id = self.sent_id - self._kernel.count(fresh) + 1
-        return Data(fresh, first_id, Boundary(self.boundary, stable=True, last_id=self.sent_id))
+        return Data(fresh, first_id, Boundary(self.boundary, True, self.sent_id, seen))
 
-    def emit_tentative(self, rows: R, boundary: int, missing: frozenset[str]) -> Data[R] | None:
+    def emit_tentative(
+        self, rows: R, boundary: int, missing: frozenset[str], seen: int | None = None
+    ) -> Data[R] | None:
         """Tentative rows that lie beyond both boundaries; None if they say nothing new."""
         known = max(self.boundary, self.tentative_boundary)
         if boundary <= known:
@@ -76,7 +78,7 @@ class SOutput(Generic[R]):
         first_id = self.sent_id + self._tentative_rows + 1
         self._tentative_rows += self._kernel.count(fresh)
         self.tentative_boundary = boundary
-        return Data(fresh, first_id, Boundary(boundary, stable=False, last_id=self.sent_id), missing)
+        return Data(fresh, first_id, Boundary(boundary, False, self.sent_id, seen), missing)
 
     def undo(self) -> Undo | None:
         """The mark that a correction begins, once for each; to be sent before its first stable item."""

@@ -31,11 +31,11 @@ R = TypeVar("R")
 class Costs:
     """Constants of the model. The first is measured (``python -m bench reconcile``), the others are assumed."""
 
-    compare_share: float = 0.05
-    """p_comp / p_proc: comparing a row against folding it."""
+    compare_share: float = 0.3
+    """p_comp / p_proc: comparing a row against folding it into the cheapest aggregate."""
     failure_us: int = 10_000_000
     changed_at_input: float = 1.0
-    changed_inside: float = 0.8
+    changed_inside: float = 0.5
 
     def choose(self, horizon_us: int | None, at_input: bool) -> MethodName:
         """The cheaper method for a fragment.

@@ -47,6 +47,11 @@ class FragmentHeads(Generic[R]):
         return self.sunion.cursor < self.wanted
 
     @property
+    def reached(self) -> int:
+        """How far either head has folded."""
+        return self.sunion.cursor if self.tentative is None else max(self.tentative.cursor, self.sunion.cursor)
+
+    @property
     def blocked(self) -> bool:
         """Whether results are wanted that cannot even be tentative, for an input is missing altogether."""
         return self.failing and self.fragment.blocking and self.wanted > self._limit(self.wanted)
@@ -103,6 +108,8 @@ class FragmentHeads(Generic[R]):
         upto = self._limit(upto)
         head = self.tentative
         if upto <= (self.sunion.cursor if head is None else head.cursor):
+            return None
+        if head is None and self.can_correct(1):  # nothing tentative was shown: let it come out stable
             return None
         if head is None:
             head = self.tentative = TentativeHead(self.redo.begin(), self.sunion.cursor, self.sunion.cursor)

@@ -30,6 +30,8 @@ class Output(Generic[R]):
     name: str
     rows: R
     boundary: int
+    cursor: int
+    """How far the fragments above it have folded, the least of them: a window's boundary lies ahead of that."""
     missing: frozenset[str] | None = None
 
 
@@ -63,25 +65,18 @@ class Heads(Generic[R]):
         self._names: dict[int, list[str]] = {}
         for name, stream in plan.outputs.items():
             self._names.setdefault(stream, []).append(name)
-        above = {stream: frozenset({plan.names[stream]}) for stream in plan.inputs}
+        self._above = {stream: frozenset({plan.names[stream]}) for stream in plan.inputs}
+        """For each stream, the node's inputs that it comes from, by name."""
         self._path: dict[int, frozenset[int]] = {}
         """For each leaf, the fragments it comes through."""
         for number, fragment in enumerate(plan.fragments):
-            self._wire(
-                number, fragment, above, SUnion(kernel, [plan.empty(i) for i in fragment.inputs], bucket_us), redo
-            )
+            sunion = SUnion(kernel, [plan.empty(i) for i in fragment.inputs], bucket_us)
+            self._wire(number, fragment, sunion, redo(fragment, kernel))
 
-    def _wire(
-        self,
-        number: int,
-        fragment: FoldFragment[R],
-        above: dict[int, frozenset[str]],
-        sunion: SUnion[R],
-        redo: ChooseRedo[R],
-    ) -> None:
-        inputs = self.plan.inputs
+    def _wire(self, number: int, fragment: FoldFragment[R], sunion: SUnion[R], redo: Redo[R]) -> None:
+        inputs, above = self.plan.inputs, self._above
         places = [Place(self.plan.names[i] if i in inputs else None, above[i]) for i in fragment.inputs]
-        heads = FragmentHeads(fragment, sunion, redo(fragment, self._kernel), places)
+        heads = FragmentHeads(fragment, sunion, redo, places)
         self.fragments.append(heads)
         path = frozenset({number}).union(*(self._path[i] for i in fragment.inputs if i not in inputs))
         for place, stream in enumerate(fragment.inputs):
@@ -90,6 +85,10 @@ class Heads(Generic[R]):
             if leaf not in inputs:
                 above[leaf] = frozenset().union(*(above[i] for i in fragment.inputs))
             self._path[leaf] = path
+
+    def above(self, output: str) -> frozenset[str]:
+        """The node's inputs that an output comes from, by name."""
+        return self._above[self.plan.outputs[output]]
 
     def path_numbers(self, output: str) -> frozenset[int]:
         """The numbers of the fragments above an output."""
@@ -186,4 +185,5 @@ class Heads(Generic[R]):
                 else:
                     self.insert_tentative(stream, rows, boundary, missing)
             for name in self._names.get(stream, ()):
-                yield Output(name, rows, boundary, missing)
+                cursor = min(f.sunion.cursor if missing is None else f.reached for f in self.path(name))
+                yield Output(name, rows, boundary, cursor, missing)

@@ -81,12 +81,11 @@ class World:
             self._carry_out(address, actor, effects)
 
     def _carry_out(self, address: str, actor: _Actor, effects: list[Effect]) -> None:
-        redone = sum(effect.rows for effect in effects if isinstance(effect, Redone))
-        busy_us = int(redone * self._redo_us_per_row)
-        actor.busy_until_us = self.now_us + busy_us
-        self.busy_us_max[address] = max(busy_us, self.busy_us_max.get(address, 0))
+        actor.busy_until_us = self.now_us
         for effect in effects:
             match effect:
+                case Redone(rows):
+                    actor.busy_until_us += int(rows * self._redo_us_per_row)
                 case Send(to, payload):
                     self._transmit(address, to, payload, actor.busy_until_us + actor.processing_us)
                 case WakeAt(time_us):
@@ -97,6 +96,8 @@ class World:
                     actor.inbox.append(effect)
                 case _:
                     self._watch(self.now_us, address, effect)
+        busy_us = actor.busy_until_us - self.now_us
+        self.busy_us_max[address] = max(busy_us, self.busy_us_max.get(address, 0))
 
     def _transmit(self, sender: str, to: str, payload: Payload, at_us: int) -> None:
         forward = self.links.get((sender, to))

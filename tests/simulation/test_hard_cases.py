@@ -192,3 +192,22 @@ def test_the_same_seed_gives_the_same_run() -> None:
     times = [[time for time, _ in result.items("out")] for result in (one, two, other)]
     assert times[0] == times[1] != times[2]
     assert one.stable("out").equals(other.stable("out"))
+
+
+def test_a_window_that_runs_ahead_of_time_is_no_sign_that_time_has_passed() -> None:
+    """One node counts over 5 s, the next merges the counts with a plain stream: its X may be shorter than 5 s."""
+    net = ef.Network("ahead")
+    one, other = net.source("m1", ROW), net.source("m2", ROW)
+    counts = one.window("5s").agg(k=ef.count(), v=ef.max("v")).select("k", "v").named("counts")
+    net.union(counts, other).output("out")
+    app = ef.Deployment(net)
+    app.node("counting", [counts], x="1s")
+    app.node("merging", [net.outputs["out"]], x="1s")
+    inputs = steady(15, names=("m1", "m2"))
+    well = ef.simulate(app, inputs, seed=1)
+    assert_even(well)
+    assert well.n_tentative("out") == 0
+    assert well.controls.height == 0
+    cut = ef.simulate(app, inputs, [ef.Cut("m2", "4s", "8s")], seed=1)
+    assert_even(cut)
+    assert cut.delay_new("out") < 2 * SECOND
