@@ -84,8 +84,6 @@ class Port(Generic[R]):
         if message.number != self._next_number[on_tentative_lane(message.item)]:
             return False, None
         item = message.item
-        if isinstance(item, Data) and item.boundary.time != FINAL:
-            self.seen = max(self.seen, item.boundary.evidence)
         if isinstance(item, Data) and item.stable:
             return self._stable(message, item, now_us)
         self._hear(message, now_us)
@@ -111,19 +109,27 @@ class Port(Generic[R]):
         self._hear(message, now_us)
         self._replaying = message.replayed
         last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
+        later = self._see(item.boundary)
         known = min(self.next_id - item.first_id, self._kernel.count(item.rows))
         rows = self._kernel.skip(item.rows, known) if known else item.rows
         last_id, seen = max(last_id, self.next_id - 1), item.boundary.evidence
         fresh = Data(rows, item.first_id + known, Boundary(boundary, True, last_id, seen))
-        if boundary == self.boundary and not self._kernel.count(rows):
+        if boundary == self.boundary and not self._kernel.count(rows) and not later:
             return True, None
         self.next_id, self.boundary = fresh.boundary.last_id + 1, boundary
         return True, fresh
 
+    def _see(self, boundary: Boundary) -> bool:
+        """Whether time is now known to have passed further. The final boundary says nothing of it."""
+        later = self.seen < boundary.evidence and boundary.time != FINAL
+        if later:
+            self.seen = boundary.evidence
+        return later
+
     def _tentative(self, item: Data[R]) -> Data[R] | None:
-        """Keep rows beyond both boundaries."""
-        known = self.reached
-        if item.boundary.time <= known:
+        """Keep rows beyond both boundaries; an item that only says that time has passed brings none."""
+        known, later = self.reached, self._see(item.boundary)
+        if item.boundary.time < known or (item.boundary.time == known and not later):
             return None
         self.tentative_boundary = item.boundary.time
         return Data(self._kernel.split(item.rows, known)[1], item.first_id, item.boundary, item.missing)

@@ -45,6 +45,8 @@ class SOutput(Generic[R]):
         self.correcting = False
         """Whether an ``Undo`` went out whose ``RecDone`` has not."""
         self._tentative_rows = 0
+        self._seen = START
+        """How far consumers know that time has passed."""
         self._kernel = kernel
 
     @property
@@ -64,16 +66,19 @@ class SOutput(Generic[R]):
         self.produced += self._kernel.count(rows)
         self.sent_id = max(self.sent_id, self.produced)
         self.boundary = max(self.boundary, boundary)
+        self._seen = max(self._seen, seen or START)
         first_id = self.sent_id - self._kernel.count(fresh) + 1
         return Data(fresh, first_id, Boundary(self.boundary, True, self.sent_id, seen))
 
     def emit_tentative(
         self, rows: R, boundary: int, missing: frozenset[str], seen: int | None = None
     ) -> Data[R] | None:
-        """Tentative rows that lie beyond both boundaries; None if they say nothing new."""
+        """Tentative rows that lie beyond both boundaries; None if they say nothing new, of time neither."""
         known = max(self.boundary, self.tentative_boundary)
-        if boundary <= known:
+        later = seen is not None and seen > self._seen
+        if boundary < known or (boundary == known and not later):
             return None
+        self._seen = max(self._seen, seen or START)
         _, fresh = self._kernel.split(rows, known)
         first_id = self.sent_id + self._tentative_rows + 1
         self._tentative_rows += self._kernel.count(fresh)

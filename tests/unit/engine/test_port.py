@@ -10,7 +10,7 @@ from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe
 from evenflow.engine.port import PATIENCE_MAX, SILENT_HEARTBEATS, Port
 from evenflow.operators.items import Boundary, Data, RecDone, Undo
 from evenflow.operators.kernel import ListKernel
-from evenflow.operators.times import START
+from evenflow.operators.times import FINAL, START
 
 HEARTBEAT_US = 100
 
@@ -253,3 +253,14 @@ def test_a_correction_is_on_its_way_between_its_marks_and_not_in_a_new_session(w
     wire.give(Undo(1))
     wire.subscribe()
     assert not wire.port.correcting
+
+
+def test_time_that_passes_behind_an_unmoved_boundary_is_noticed_on_either_lane(wire: Wire) -> None:
+    wire.give(Data([], 1, Boundary(100, True, 0, seen=20)))
+    assert wire.port.seen == 20
+    assert wire.rows(Data([], 1, Boundary(100, True, 0, seen=30))) == (1, [], 100)
+    assert wire.rows(Data([], 1, Boundary(100, True, 0, seen=30))) is None
+    assert wire.rows(Data([], 1, Boundary(100, False, 0, seen=40))) == (1, [], 100)
+    assert wire.rows(Data([], 1, Boundary(100, False, 0, seen=40))) is None
+    wire.give(Data([], 1, Boundary(FINAL, True, 0)))
+    assert wire.port.seen == 40, "the end of a stream says nothing of time"

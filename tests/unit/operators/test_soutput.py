@@ -148,3 +148,15 @@ def test_a_correction_cut_short_ends_at_the_stable_boundary_and_the_next_says_un
     assert later is not None
     assert later.first_id == 4  # after row 1 and the two tentative ones that nothing took back
     assert output.undo() == Undo(1)
+
+
+def test_a_tentative_item_without_rows_says_that_time_has_passed() -> None:
+    """A window's boundary stays where it is until the next one closes; time goes on all the same."""
+    output = SOutput(ListKernel())
+    output.emit([], boundary=100, seen=20)
+    assert output.emit_tentative([], 100, frozenset({"s1"}), seen=20) is None
+    later = output.emit_tentative([], 100, frozenset({"s1"}), seen=30)
+    assert later is not None
+    assert (later.rows, later.boundary.time, later.boundary.evidence) == ([], 100, 30)
+    assert output.emit_tentative([], 100, frozenset({"s1"}), seen=30) is None
+    assert output.emit_tentative([], 90, frozenset({"s1"}), seen=40) is None
