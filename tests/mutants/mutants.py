@@ -117,8 +117,8 @@ MUTANTS = [
     Mutant(
         "a final boundary counts as a sign of time",
         "engine/release.py",
-        "        if boundary != FINAL:\n",
-        "        if True:\n",
+        "        if START < seen < FINAL:\n",
+        "        if START < seen:\n",
         "tests/unit/engine/test_release.py",
     ),
     Mutant(
@@ -194,7 +194,7 @@ MUTANTS = [
     Mutant(
         "corrections count as stopped at once",
         "reconcile/fragment_heads.py",
-        "now_us - self.corrected_us < patience_us",
+        "(coming or now_us - self.corrected_us < patience_us)",
         "False",
         POLICIES + "suspend_in_stabilization_breaks_x_after_long_failures_only",
     ),
@@ -243,9 +243,44 @@ MUTANTS = [
     Mutant(
         "redo is not cut into slices",
         "engine/node.py",
-        "0 if self._slicing else self.config.slice_rows",
-        "None",
+        "self._advance(now_us, self.config.slice_rows)",
+        "self._advance(now_us, 10**9)",
         "tests/unit/engine/test_node.py",
+    ),
+    Mutant(
+        "redo goes before the inputs that wait",
+        "engine/node.py",
+        "redo_rows: int = 0",
+        "redo_rows: int = 1_000",
+        "tests/unit/engine/test_node.py",
+    ),
+    Mutant(
+        "corrections on their way are forgotten between their parts",
+        "reconcile/fragment_heads.py",
+        "(coming or now_us - self.corrected_us < patience_us)",
+        "(now_us - self.corrected_us < patience_us)",
+        POLICIES + "a_slow_replay_does_not_make_outputs_flap",
+    ),
+    Mutant(
+        "a window's boundary counts as a sign of time",
+        "operators/items.py",
+        "        return self.time if self.seen is None else min(self.seen, self.time)\n",
+        "        return self.time\n",
+        HARD + "a_window_that_runs_ahead_of_time_is_no_sign_that_time_has_passed",
+    ),
+    Mutant(
+        "heartbeats go on the tentative lane only",
+        "engine/publisher.py",
+        "(False, True) if session.sent[True] or replaying else (False,)",
+        "(True,)",
+        "tests/unit/engine/test_publisher.py",
+    ),
+    Mutant(
+        "what was blocked is guessed though it is complete",
+        "reconcile/fragment_heads.py",
+        "        if head is None and self.can_correct(1):",
+        "        if False:",
+        HARD + "a_join_without_one_side_blocks_and_says_so",
     ),
     Mutant(
         "everything below a failure is called failed",
