@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenflow.operators.keys import canonical_floats
+from evenflow.operators.keys import canonical_floats, short_words
 
 Codes = NDArray[np.int64]
 
@@ -111,7 +111,10 @@ def _encode(column: pl.Series) -> Codes:
 
 
 def _encode_bytes(column: pl.Series) -> Codes:
-    """Strings by their hash, which is twice as fast, if no two of them share one: that is looked at."""
+    """Short strings that differ only in one word by it, others by their hash if no two share one: that is looked at."""
+    match [word for word in short_words(column) if not is_constant(word)]:
+        case [word]:
+            return _dictionary(word)
     codes = _dictionary(column.hash())
     first = Groups(codes, int(codes.max(initial=-1)) + 1).first()
     if column.eq_missing(column[first[codes]]).all():

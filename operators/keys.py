@@ -20,6 +20,8 @@ Hashes = NDArray[np.uint64]
 _NULL = np.uint64(0x9AE16A3B2F90404F)
 _MULTIPLIER = 0x9E3779B97F4A7C15
 _SPACE = 2**64
+_INLINE_BYTES = 12
+"""Arrow's view of a string holds this many bytes itself, zeros behind a shorter one; a longer one lies elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,27 @@ def canonical_floats(column: pl.Series) -> pl.Series:
     if not values.null_count():
         return fixed
     return pl.select(pl.when(values.is_not_null()).then(fixed).alias(column.name)).to_series()
+
+
+def short_words(column: pl.Series) -> list[pl.Series]:
+    """Strings as whole numbers, two for each, that are equal where the strings are; none if one is long or null.
+
+    They are the words of Arrow's views: the length with the first four bytes, and the other eight. Comparing and
+    hashing numbers is several times faster than strings, and the first word is often the same in all rows.
+
+    >>> [word.n_unique() for word in short_words(pl.Series(["host-1", "host-2", "host-1"]))]
+    [1, 2]
+    >>> short_words(pl.Series(["longer than a view"]))
+    []
+    """
+    if column.null_count() or not len(column):
+        return []
+    arrow = column.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
+    views = np.frombuffer(arrow.buffers()[1], dtype=np.int64)[2 * arrow.offset :][: 2 * len(arrow)]
+    head, rest = views[::2].copy(), views[1::2].copy()
+    if head.view(np.uint32)[::2].max() > _INLINE_BYTES:
+        return []
+    return [pl.Series(head), pl.Series(rest)]
 
 
 def _bytes_hash(column: pl.Series) -> Hashes:

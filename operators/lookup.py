@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from evenflow.operators.grouping import Groups, is_constant
 from evenflow.operators.kernel import keep
-from evenflow.operators.keys import canonical_floats, mix
+from evenflow.operators.keys import canonical_floats, mix, short_words
 from evenflow.operators.packing import Segments
 from evenflow.operators.segments import count
 
@@ -46,7 +46,8 @@ def lookup(known: Sequence[pl.Series], rows: Sequence[pl.Series]) -> NDArray[np.
     >>> lookup([pl.Series(["a", "b"])], [pl.Series(["b", "c", "a"])]).tolist()
     [1, -1, 0]
     """
-    pairs = [(mine, theirs) for mine, theirs in zip(known, rows, strict=True) if not _all_alike(mine, theirs)]
+    words = (pair for both in zip(known, rows, strict=True) for pair in _in_words(*both))
+    pairs = [pair for pair in words if not _all_alike(*pair)]
     if not pairs:
         return np.zeros(len(rows[0]), dtype=np.int64)
     hashed = _scrambled if len(pairs) == 1 and all(map(_is_whole_number, pairs[0])) else _hash
@@ -114,6 +115,16 @@ def _equal(mine: pl.Series, theirs: pl.Series) -> NDArray[np.bool_]:
     """Where two columns hold the same, nulls included."""
     equal = mine.eq_missing(theirs) if mine.null_count() or theirs.null_count() else mine == theirs
     return equal.to_numpy()
+
+
+def _in_words(known: pl.Series, rows: pl.Series) -> Sequence[tuple[pl.Series, pl.Series]]:
+    """A column of short strings as columns of whole numbers; any other as it is."""
+    if known.dtype in (pl.String, pl.Binary):
+        mine = short_words(known)
+        theirs = short_words(rows) if mine else []
+        if theirs:
+            return list(zip(mine, theirs, strict=True))
+    return [(known, rows)]
 
 
 def _all_alike(known: pl.Series, rows: pl.Series) -> bool:

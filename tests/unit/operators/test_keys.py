@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenflow.operators.keys import KeyRange, canonical_floats, key_hash, mix
+from evenflow.operators.keys import KeyRange, canonical_floats, key_hash, mix, short_words
 
 WORD = 2**64
 
@@ -117,3 +117,22 @@ def test_partitions_cover_every_hash_once(parts: int, words: list[int]) -> None:
 @pytest.mark.parametrize(("value", "dtype", "pinned"), PINNED)
 def test_hashes_stay_what_they_are(value: Any, dtype: type[pl.DataType], pinned: int) -> None:
     assert hashes([value], dtype) == [pinned]
+
+
+def test_short_strings_as_words_are_equal_exactly_where_the_strings_are() -> None:
+    values = ["", "a", "a\0", "ab", "host-1", "host-2", "abcdefghijkl", "host-1"]
+    head, rest = short_words(pl.Series(values))
+    words = list(zip(head.to_list(), rest.to_list(), strict=True))
+    assert [words.index(word) for word in words] == [values.index(value) for value in values]
+
+
+def test_a_long_string_or_a_null_has_no_words() -> None:
+    assert short_words(pl.Series(["a", "abcdefghijklm"])) == []
+    assert short_words(pl.Series(["a", None])) == []
+
+
+def test_words_of_a_slice_are_those_of_its_own_rows() -> None:
+    column = pl.Series(["longer than a view", "a", "b"]).slice(1)
+    assert [word.to_list() for word in short_words(column)] == [
+        word.to_list() for word in short_words(pl.Series(["a", "b"]))
+    ]
