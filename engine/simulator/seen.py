@@ -84,8 +84,12 @@ def _both(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> list[tupl
 
 
 def new_rows(run: Run[R], output: str) -> Iterator[New]:
-    """Of every batch, the oldest new row that had a live path to the client when it was due."""
+    """Of every batch, the oldest new row that had a live path to the client when it was due.
+
+    Rows of the end are left out: what closes the last windows are final boundaries, and they are no sign of time.
+    """
     kernel = run.layout.kernel
+    last = run.end_us - run.layout.settings.bucket_us - run.layout.settings.boundary_us
     dead, allowed = unheard(run, output), allowance_us(run, output)
     had = -(2**63)
     for time_us, show in run.shown[output]:
@@ -95,6 +99,8 @@ def new_rows(run: Run[R], output: str) -> Iterator[New]:
             rows = kernel.split(show.item.rows, had)[1]
             while kernel.count(rows):
                 oldest = kernel.earliest(rows)
+                if oldest >= last:
+                    break
                 until = [end for start, end in dead if start < min(time_us, oldest + allowed) and oldest < end]
                 if not until:
                     yield New(time_us, oldest)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import evenflow as ef
-from monitors import SECOND, assert_even, chain, seen, stable_after, steady
+from monitors import SECOND, assert_even, chain, counted, seen, stable_after, steady
 
 LENGTHS = [1, 2, 5, 15, 60, 120]
 
@@ -23,6 +23,15 @@ def test_new_rows_come_within_x_for_every_length_of_failure(policy: str, seconds
     result = failed((policy, policy), seconds)
     assert_even(result)
     assert 0 < result.delay_new("out") < 2 * SECOND
+
+
+@pytest.mark.parametrize("end", [4, 6, 9])
+def test_windows_that_only_the_end_of_input_closes_have_no_delay(end: int) -> None:
+    """Sources end while what was cut off is still replayed: nobody says that time has passed the last window's end."""
+    faults = [ef.Cut("m2", "2s", "60s")]
+    result = ef.simulate(counted(), steady(60 + end / 10, rate=5), faults, seed=3, x="1s")
+    assert_even(result)
+    assert 0 < result.delay_new("out") < SECOND
 
 
 def test_delay_gives_fewer_tentative_rows_than_process() -> None:

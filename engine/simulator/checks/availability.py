@@ -22,9 +22,8 @@ def availability(run: Run[R], output: str) -> Iterator[str]:
     if not _promised(run, output):
         return
     allowed = allowance_us(run, output)
-    last = run.end_us - run.layout.settings.bucket_us - run.layout.settings.boundary_us
     for new in new_rows(run, output):
-        if new.delay_us > allowed and new.tuple_time < last:
+        if new.delay_us > allowed:
             late = f"came {new.delay_us} us later, not within {allowed}"
             yield f"3 availability: {output}: a row of {new.tuple_time} {late}"
     dead = unheard(run, output)
