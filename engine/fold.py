@@ -72,10 +72,10 @@ def admitted(
 ) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
     """Each source's rows in order, and those refused."""
     if not isinstance(inputs, Mapping):
-        raise InputError(f"fold: inputs must map each source's name to its frame, not be {type(inputs).__name__}")
+        raise InputError(f"inputs must map each source's name to its frame, not be {type(inputs).__name__}")
     for name in inputs:
         if name not in network.sources:
-            raise InputError(f"fold: there is no source {name!r}; {nearest(name, network.sources)}")
+            raise InputError(f"inputs: there is no source {name!r}; {nearest(name, network.sources)}")
     rows: dict[str, pl.DataFrame] = {}
     rejected: dict[str, pl.DataFrame] = {}
     for name, stream in network.sources.items():
@@ -97,7 +97,7 @@ def _frame(name: str, rows: object) -> pl.DataFrame:
     if isinstance(rows, pl.LazyFrame):
         return rows.collect()
     if not isinstance(rows, pl.DataFrame):
-        raise InputError(f"fold: the rows of source {name!r} must be a Polars frame, not {type(rows).__name__}")
+        raise InputError(f"inputs: the rows of source {name!r} must be a Polars frame, not {type(rows).__name__}")
     return rows
 
 

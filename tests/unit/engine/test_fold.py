@@ -38,7 +38,7 @@ def test_a_source_without_a_frame_is_empty() -> None:
 
 
 def test_an_unknown_source_or_output_is_named_with_the_nearest() -> None:
-    with pytest.raises(ef.InputError, match=r"fold: there is no source 'aa'; did you mean 'a'\?"):
+    with pytest.raises(ef.InputError, match=r"inputs: there is no source 'aa'; did you mean 'a'\?"):
         ef.fold(passing(), {"aa": pl.DataFrame()})
     with pytest.raises(KeyError, match="there is no output 'outt'; did you mean 'out'"):
         ef.fold(passing(), {})["outt"]
