@@ -11,7 +11,7 @@ from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take
 from evenflow.operators.lookup import split_touched
-from evenflow.operators.operator import Operator, Schema, Step
+from evenflow.operators.operator import ROW, Gives, Operator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.sums import Aggregation
 from evenflow.operators.window import END, FIRST, window_rows
@@ -42,6 +42,7 @@ class CountAggregate(Operator[CountState]):
     """
 
     state_type = CountState
+    gives = Gives.SOME
 
     def __init__(self, n: int, aggregation: Aggregation, output: Schema) -> None:
         self.n = n
@@ -58,7 +59,7 @@ class CountAggregate(Operator[CountState]):
 
     def step(self, state: CountState, rows: pl.DataFrame, upto: int) -> Step[CountState]:
         if not rows.height:
-            return Step(state, self._empty, upto)
+            return Step(state, self._told(self._empty, rows, np.empty(0, dtype=np.int64)), upto)
         mine, others = split_touched(state.open, rows, self.keys)
         accumulators, window, size = self._by_window(mine, rows)
         full = size == self.n
@@ -66,7 +67,11 @@ class CountAggregate(Operator[CountState]):
         folded = self.aggregation.fold(accumulators, window, [FIRST, *self.keys])
         ends = accumulators[END][window.last()]
         folded = folded.with_columns(ends.alias(END), pl.Series(SIZE, size))
-        out = self._emit(folded, np.flatnonzero(full), window.last(), closed_raw)
+        last = window.last()
+        closing = np.flatnonzero(full)
+        closing = closing[np.argsort(last[closing], kind="stable")]
+        out = self._emit(folded, closing, closed_raw)
+        out = self._told(out, rows, last[closing] - (accumulators.height - rows.height))
         still = stack([keep(folded, pl.Series(~full)), *(segment[folded.columns] for segment in others)])
         return Step(CountState((still,) if still.height else (), raw), out, upto)
 
@@ -104,12 +109,15 @@ class CountAggregate(Operator[CountState]):
         still = stack([*others, keep(raw, ~closed)])
         return (still,) if still.height else (), keep(numbered, closed)
 
-    def _emit(self, folded: pl.DataFrame, full: Codes, last: Codes, raw: pl.DataFrame | None) -> pl.DataFrame:
-        """Full windows by the place of their last row."""
+    def _told(self, out: pl.DataFrame, rows: pl.DataFrame, last: Codes) -> pl.DataFrame:
+        """The windows with the ROW of the row that closed each, where rows have one."""
+        return out.with_columns(take(rows[[ROW]], last)) if ROW in rows.columns else out
+
+    def _emit(self, folded: pl.DataFrame, full: Codes, raw: pl.DataFrame | None) -> pl.DataFrame:
+        """Full windows, which come in the order of their last rows."""
         if not len(full):
             return self._empty
-        order = full[np.argsort(last[full], kind="stable")]
-        heads = take(folded, order)
+        heads = take(folded, full)
         columns = self.aggregation.final(heads)
         if raw is not None:
             by_last = raw.with_row_index(":at").group_by(":window").agg(pl.col(":at").max())

@@ -11,7 +11,7 @@ from evenflow.operators.grouping import Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take, times
 from evenflow.operators.lookup import split_touched
-from evenflow.operators.operator import Operator, Schema, Step
+from evenflow.operators.operator import Gives, Operator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.times import FINAL, START, later, readable
 
@@ -40,6 +40,7 @@ class Distinct(Operator[DistinctState]):
     """
 
     state_type = DistinctState
+    gives = Gives.SOME
 
     def __init__(self, on: tuple[str, ...], within_us: int) -> None:
         self.keys = on
@@ -51,6 +52,9 @@ class Distinct(Operator[DistinctState]):
     @property
     def horizon(self) -> int | None:
         return self.within_us
+
+    def origin(self, column: str) -> str | None:
+        return column
 
     def schema(self, inputs: Schema) -> Schema:
         return inputs

@@ -7,7 +7,7 @@ import polars as pl
 from evenflow.operators.errors import DeclarationError
 from evenflow.operators.expressions import plain_text, result_types
 from evenflow.operators.kernel import evaluate, keep
-from evenflow.operators.operator import NoState, Operator, Schema, Step
+from evenflow.operators.operator import Gives, NoState, Operator, Schema, Step
 
 
 class Filter(Operator[NoState]):
@@ -18,11 +18,17 @@ class Filter(Operator[NoState]):
     ([(2, 2)], 5)
     """
 
+    by_row = True
+    gives = Gives.SOME
+
     def __init__(self, predicate: pl.Expr) -> None:
         self.predicate = predicate
 
     def __repr__(self) -> str:
         return f"filter({plain_text(self.predicate)})"
+
+    def origin(self, column: str) -> str | None:
+        return column
 
     def schema(self, inputs: Schema) -> Schema:
         (dtype,) = result_types("filter", inputs, {"predicate": self.predicate}).values()

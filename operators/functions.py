@@ -13,7 +13,7 @@ import polars as pl
 from evenflow.operators.errors import EvenflowError, NotDeterministicError, OperatorError
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import at_least_two, stack
-from evenflow.operators.operator import NoState, Operator, Schema, Step
+from evenflow.operators.operator import Gives, NoState, Operator, Schema, Step
 
 BatchFunction = Callable[[pl.DataFrame], pl.DataFrame]
 RowFunction = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -51,6 +51,8 @@ class MapBatches(Operator[Checked]):
     """
 
     state_type = Checked
+    by_row = True
+    gives = Gives.EACH
 
     def __init__(self, function: BatchFunction, schema: Schema | None = None) -> None:
         self.function = function
@@ -115,6 +117,9 @@ class MapRows(Operator[NoState]):
     >>> shout.step(NoState(), pl.DataFrame({"tuple_time": [1], "name": ["ann"]}), upto=5).rows.rows()
     [(1, 'ANN')]
     """
+
+    by_row = True
+    gives = Gives.EACH
 
     def __init__(self, function: RowFunction, schema: Schema | None = None) -> None:
         self.function = function

@@ -28,7 +28,7 @@ from evenflow.operators.join_index import (
 from evenflow.operators.join_sweep import sweep
 from evenflow.operators.kernel import evaluate, in_order, keep, stack, take, times
 from evenflow.operators.keys import key_hash
-from evenflow.operators.operator import HeadOperator, Schema, Step
+from evenflow.operators.operator import ROW, Gives, HeadOperator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.segments import count
 from evenflow.operators.times import FINAL, START, later, readable
@@ -57,6 +57,7 @@ class _Pairs:
 
     left: pl.DataFrame
     right: pl.DataFrame
+    merged: _Merged
     left_at: Positions
     right_at: Positions
     later_place: Positions
@@ -83,6 +84,7 @@ class Join(HeadOperator[JoinState]):
     """
 
     state_type = JoinState
+    gives = Gives.PAIRS
 
     def __init__(
         self,
@@ -150,16 +152,18 @@ class Join(HeadOperator[JoinState]):
         left, right = (in_order(part) for part in rows)
         left = left if self.left_outer else _without_null_keys(left, self.left_on)
         right = _without_null_keys(right, self.right_on)
+        told = _Told(left, right)
+        left, right = (part.drop(ROW, strict=False) for part in (left, right))
         if not (left.height or right.height or self.left_outer):
-            return Step(self._passed(state, upto), self._empty, upto)
+            return Step(self._passed(state, upto), told.alone(self._empty), upto)
         pairs = self._pairs(state, left, right) if left.height or right.height else None
-        joined, matched_numbers = self._joined(pairs)
-        out = joined
+        joined, matched_numbers, later_at = self._joined(pairs)
+        joined = out = told.by(joined, later_at)
         matched = state.matched
         if self.left_outer:
             matched = _with_numbers(matched, matched_numbers)
             unmatched, matched = self._release(state, numbered(left, state.n_left), matched, upto)
-            out = in_order(stack([unmatched, joined]))
+            out = in_order(stack([told.alone(unmatched), joined]))
         new_state = JoinState(
             self._keep(state.left, left, self.left_on, state.n_left, self._left_since(upto)),
             self._keep(state.right, right, self.right_on, state.n_right, self._since(upto)),
@@ -210,7 +214,7 @@ class Join(HeadOperator[JoinState]):
                 numbers = _numbers(target.rows)[earlier]
                 found.append((lefts.add(target, earlier), new_at, merged.right_place[new_at], numbers))
         columns = [np.concatenate(part) for part in zip(*found, strict=True)]
-        return _Pairs(lefts.frame(), rights.frame(), *columns) if len(columns[0]) else None
+        return _Pairs(lefts.frame(), rights.frame(), merged, *columns) if len(columns[0]) else None
 
     def _probes(self, rows: pl.DataFrame, keys: tuple[str, ...], targets: Segments, number: int) -> list[Side]:
         """New rows that may reach back into the kept segments: with a short band only the first of them."""
@@ -248,10 +252,13 @@ class Join(HeadOperator[JoinState]):
         left_at, right_at, place, numbers = (np.concatenate(part) for part in zip(*found, strict=True))
         return left_at, right_at, place, numbers
 
-    def _joined(self, pairs: _Pairs | None) -> tuple[pl.DataFrame, Positions]:
-        """The pairs that really match, in canonical order, and the numbers of their left rows."""
+    def _joined(self, pairs: _Pairs | None) -> tuple[pl.DataFrame, Positions, Positions]:
+        """The pairs that really match, in canonical order, their left rows' numbers, and where their later rows are.
+
+        The latter among the step's new rows, left ones first.
+        """
         if pairs is None:
-            return self._empty, NOTHING
+            return self._empty, NOTHING, NOTHING
         earlier = pairs.earlier_number - pairs.earlier_number.min()
         order = np.argsort(pairs.later_place * (int(earlier.max()) + 1) + earlier)
         left, right = take(pairs.left, pairs.left_at[order]), take(pairs.right, pairs.right_at[order])
@@ -264,10 +271,10 @@ class Join(HeadOperator[JoinState]):
         out = pl.DataFrame([stamps, *mine_columns, *their_columns])
         if self.where is not None:
             mask &= evaluate(out, self.where.fill_null(False))
-        numbers = left[NUMBER]
+        numbers, later_at = left[NUMBER], pairs.merged.order[pairs.later_place[order]]
         if not mask.all():
-            out, numbers = keep(out, mask), numbers.filter(mask)
-        return out, numbers.to_numpy()
+            out, numbers, later_at = keep(out, mask), numbers.filter(mask), later_at[mask.to_numpy()]
+        return out, numbers.to_numpy(), later_at
 
     def _release(
         self, state: JoinState, new: pl.DataFrame, matched: Segments, upto: int
@@ -348,6 +355,21 @@ class _Merged:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         return cls(order, stamps[order], place[: left.height], place[left.height :])
+
+
+class _Told:
+    """The ROW of a step's new rows, where they have one: pairs get their later row's, a left row alone gets -1."""
+
+    def __init__(self, left: pl.DataFrame, right: pl.DataFrame) -> None:
+        self._rows: Positions | None = None
+        if ROW in left.columns:
+            self._rows = np.concatenate((left[ROW].to_numpy(), right[ROW].to_numpy()))
+
+    def by(self, out: pl.DataFrame, at: Positions) -> pl.DataFrame:
+        return out if self._rows is None else out.with_columns(pl.Series(ROW, self._rows[at], dtype=pl.Int64))
+
+    def alone(self, out: pl.DataFrame) -> pl.DataFrame:
+        return out if self._rows is None else out.with_columns(pl.lit(-1, dtype=pl.Int64).alias(ROW))
 
 
 class _Gathered:

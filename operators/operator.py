@@ -29,6 +29,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import polars as pl
@@ -41,7 +42,18 @@ from evenflow.operators.packing import Packed, Scalar, pack_state, scalars_of, t
 from evenflow.operators.times import FINAL
 
 S = TypeVar("S")
+ROW = ":row"
+"""A column that an operator which gives *some* of its rows lets through, so that they can be told."""
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
+
+
+class Gives(Enum):
+    """How the rows that come out stand to those that went in."""
+
+    EACH = "one for each row, in order"
+    SOME = "some of the rows, in order, with their column ROW if they have one"
+    GROUPS = "rows by time, then by the keys"
+    PAIRS = "rows by time, then by the later row's place"
 
 
 class Step(NamedTuple, Generic[S]):
@@ -63,6 +75,10 @@ class Portable(ABC, Generic[S]):
     state_type: ClassVar[type[Any]] = NoState
     keys: tuple[str, ...] = ()
     """The columns that partition the work; empty: the operator is one piece."""
+    by_row: ClassVar[bool] = False
+    """Whether each row is looked at by itself: the work can be cut anywhere, by key, by time or otherwise."""
+    gives: ClassVar[Gives | None] = None
+    """In which order rows come out, so that the outputs of partitions can be merged; None: nobody but it knows."""
 
     def initial(self) -> S:
         state: S = self.state_type()
@@ -72,6 +88,10 @@ class Portable(ABC, Generic[S]):
     def horizon(self) -> int | None:
         """How much input, in microseconds, rebuilds the state; None: only a transfer or a checkpoint can."""
         return 0 if self.state_type is NoState else None
+
+    def origin(self, column: str) -> str | None:
+        """The input column that comes out unchanged under this name; None: there is none, or nobody knows."""
+        return column if column in self.keys else None
 
     @property
     def blocking(self) -> bool:

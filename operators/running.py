@@ -11,7 +11,7 @@ from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take
 from evenflow.operators.lookup import split_touched
-from evenflow.operators.operator import Operator, Schema, Step
+from evenflow.operators.operator import Gives, Operator, Schema, Step
 from evenflow.operators.packing import Segments
 from evenflow.operators.sums import Aggregation
 
@@ -38,6 +38,7 @@ class RunningAggregate(Operator[RunningState]):
     """
 
     state_type = RunningState
+    gives = Gives.EACH
 
     def __init__(self, aggregation: Aggregation, output: Schema) -> None:
         self.aggregation = aggregation

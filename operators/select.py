@@ -10,7 +10,7 @@ from evenflow.operators.errors import DeclarationError
 from evenflow.operators.expressions import result_types
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import evaluate
-from evenflow.operators.operator import NoState, Operator, Schema, Step
+from evenflow.operators.operator import Gives, NoState, Operator, Schema, Step
 
 
 class Select(Operator[NoState]):
@@ -24,6 +24,9 @@ class Select(Operator[NoState]):
     [(1, 8)]
     """
 
+    by_row = True
+    gives = Gives.EACH
+
     def __init__(self, columns: Mapping[str, pl.Expr]) -> None:
         if not columns:
             raise DeclarationError("select: name at least one column to keep")
@@ -33,6 +36,10 @@ class Select(Operator[NoState]):
 
     def __repr__(self) -> str:
         return f"select({', '.join(self.columns)})"
+
+    def origin(self, column: str) -> str | None:
+        made = self.columns.get(column)
+        return made.meta.output_name() if made is not None and made.meta.is_column() else None
 
     def schema(self, inputs: Schema) -> Schema:
         output = result_types("select", inputs, self.columns)

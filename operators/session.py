@@ -12,7 +12,7 @@ from evenflow.operators.grouping import Codes, Groups
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take
 from evenflow.operators.lookup import split_touched
-from evenflow.operators.operator import Operator, Schema, Step
+from evenflow.operators.operator import Gives, Operator, Schema, Step
 from evenflow.operators.packing import Scalar, Segments
 from evenflow.operators.segments import append, count
 from evenflow.operators.sums import Aggregation
@@ -45,6 +45,7 @@ class SessionAggregate(Operator[SessionState]):
     """
 
     state_type = SessionState
+    gives = Gives.GROUPS
 
     def __init__(self, gap_us: int, aggregation: Aggregation, output: Schema) -> None:
         self.gap_us = gap_us

@@ -9,7 +9,7 @@ import polars as pl
 
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep
-from evenflow.operators.operator import NoState, Operator, Schema, Step
+from evenflow.operators.operator import Gives, NoState, Operator, Schema, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,17 @@ class Top(Operator[NoState]):
     ['b']
     """
 
+    gives = Gives.GROUPS
+
     def __init__(self, ranking: Ranking) -> None:
         self.ranking = ranking
         self.keys = ranking.per
 
     def __repr__(self) -> str:
         return f"top({self.ranking})"
+
+    def origin(self, column: str) -> str | None:
+        return column
 
     def schema(self, inputs: Schema) -> Schema:
         return inputs

@@ -8,7 +8,7 @@ import polars as pl
 
 from evenflow.operators.errors import DeclarationError
 from evenflow.operators.kernel import TieBreak, in_order, stack
-from evenflow.operators.operator import HeadOperator, NoState, Schema, Step
+from evenflow.operators.operator import Gives, HeadOperator, NoState, Schema, Step
 
 
 class Union(HeadOperator[NoState]):
@@ -19,11 +19,17 @@ class Union(HeadOperator[NoState]):
     [1, 2, 3]
     """
 
+    by_row = True
+    gives = Gives.SOME
+
     def __init__(self, tie_break: TieBreak = ()) -> None:
         self.tie_break = tie_break
 
     def __repr__(self) -> str:
         return "union"
+
+    def origin(self, column: str) -> str | None:
+        return column
 
     def schema(self, *inputs: Schema) -> Schema:
         first = inputs[0]

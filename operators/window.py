@@ -16,7 +16,7 @@ from evenflow.operators.errors import DeclarationError
 from evenflow.operators.grouping import is_constant
 from evenflow.operators.items import TUPLE_TIME
 from evenflow.operators.kernel import keep, stack, take, times
-from evenflow.operators.operator import Operator, Schema, Step
+from evenflow.operators.operator import Gives, Operator, Schema, Step
 from evenflow.operators.packing import Scalar, Segments
 from evenflow.operators.panes import Times, TimeWindows
 from evenflow.operators.segments import append, count
@@ -47,6 +47,7 @@ class PaneAggregate(Operator[WindowState]):
     """What the two kinds of time-closed windows share: collect, fold, and close what time has passed."""
 
     state_type = WindowState
+    gives = Gives.GROUPS
     keeps_rows = False
 
     def __init__(self, aggregation: Aggregation, output: Schema) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 
 from evenflow.operators.expressions import result_types
 from evenflow.operators.kernel import evaluate
-from evenflow.operators.operator import NoState, Operator, Schema, Step
+from evenflow.operators.operator import Gives, NoState, Operator, Schema, Step
 
 
 class WithColumns(Operator[NoState]):
@@ -21,11 +21,17 @@ class WithColumns(Operator[NoState]):
     [(1, 4, 8)]
     """
 
+    by_row = True
+    gives = Gives.EACH
+
     def __init__(self, columns: Mapping[str, pl.Expr]) -> None:
         self.columns = dict(columns)
 
     def __repr__(self) -> str:
         return f"with_columns({', '.join(self.columns)})"
+
+    def origin(self, column: str) -> str | None:
+        return None if column in self.columns else column
 
     def schema(self, inputs: Schema) -> Schema:
         added = result_types("with_columns", inputs, self.columns)
