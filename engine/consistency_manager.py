@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from evenflow.engine.messages import Control, Effect, Reconciled, StateChanged
 from evenflow.reconcile.heads import Heads
+from evenflow.reconcile.job import How
 from evenflow.reconcile.state import State, worst
 
 R = TypeVar("R")
@@ -41,12 +42,12 @@ class ConsistencyManager(Generic[R]):
         """Corrections count as stopped after so long without progress."""
         self._blocked = dict.fromkeys(heads.plan.outputs, False)
         self._fragments = [State.STABLE] * len(heads.fragments)
-        self._redone: Counter[tuple[str, bool]] = Counter()
+        self._redone: Counter[How] = Counter()
 
-    def redone(self, rows: Counter[tuple[str, bool]]) -> None:
-        """Rows folded to correct something, by method."""
-        for method, count in rows.items():
-            self._redone[method] += count
+    def redone(self, rows: Counter[How]) -> None:
+        """Rows folded to correct something."""
+        for how, count in rows.items():
+            self._redone[how] += count
 
     def update(self, now_us: int, correcting: Collection[int] = ()) -> Iterator[Effect]:
         """Derive the states anew. Fragments whose corrections stopped go on from their newest stable state.
@@ -92,6 +93,6 @@ class ConsistencyManager(Generic[R]):
                 yield StateChanged(state, name, blocked)
 
     def _reconciled(self) -> Iterator[Effect]:
-        for (method, fell_back), rows in self._redone.items():
-            yield Reconciled(method, "local", rows, fell_back)
+        for how, rows in self._redone.items():
+            yield Reconciled(how.method, how.executor, rows, how.fell_back)
         self._redone.clear()

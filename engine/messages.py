@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from evenflow.operators.items import Data, Item
+from evenflow.reconcile.job import RedoJob, Replayed
 
 R = TypeVar("R")
 
@@ -76,7 +77,12 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Go on with work that was cut into slices. As an effect: come back with this after what is waiting."""
+    """Go on with work that was cut into slices. As an effect: come back with this after what is waiting.
+
+    ``took_us``, as an event: how long the node was busy when it asked for this.
+    """
+
+    took_us: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +99,24 @@ class Emit(Generic[R]):
     boundary: int
 
 
-Event = Start | Wake | Again | Received | Emit[Any]
+@dataclass(frozen=True, slots=True, eq=False)
+class CameBack:
+    """A job of redo that was handed out is done, and how long it took."""
+
+    job: RedoJob[Any]
+    replayed: Replayed[Any]
+    took_us: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failed:
+    """A job of redo that was handed out failed."""
+
+    job: RedoJob[Any]
+    reason: str
+
+
+Event = Start | Wake | Again | Received | Emit[Any] | CameBack | Failed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +155,13 @@ class Redone:
     rows: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HandOut:
+    """Let redo run elsewhere; it comes back as ``CameBack`` or ``Failed``."""
+
+    job: RedoJob[Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Reconciled:
     """A reconciliation ended: how it was done, where, and how many rows were folded for it."""
@@ -150,7 +180,7 @@ class Show:
     resent: bool = False
 
 
-Effect = Send | WakeAt | Again | Control | StateChanged | Redone | Reconciled | Show
+Effect = Send | WakeAt | Again | Control | StateChanged | Redone | HandOut | Reconciled | Show
 
 
 class Core(Protocol):

@@ -9,16 +9,20 @@ own (``Again``), behind the inputs that are waiting: a burst of corrections neve
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from evenflow.engine.consistency_manager import ConsistencyManager
+from evenflow.engine.dispatch import Dispatcher, Rates, ReplayName
 from evenflow.engine.messages import (
     Ack,
     Again,
+    CameBack,
     Control,
     Effect,
     Event,
+    Failed,
+    HandOut,
     Message,
     Received,
     Redone,
@@ -38,7 +42,8 @@ from evenflow.operators.plan import FoldPlan
 from evenflow.operators.soutput import SOutput
 from evenflow.operators.times import FINAL, START
 from evenflow.reconcile.cost import chooser
-from evenflow.reconcile.heads import Heads, Output
+from evenflow.reconcile.heads import Advanced, Heads, Output
+from evenflow.reconcile.job import RedoJob, Replayed
 from evenflow.reconcile.state import State
 
 R = TypeVar("R")
@@ -62,6 +67,10 @@ class NodeConfig:
     on_failure: PolicyName = "process"
     on_stabilization: PolicyName = "process"
     replay: Replay = field(default_factory=Replay)
+    redo: ReplayName = "local"
+    """Where redo runs."""
+    rates: Rates = field(default_factory=Rates)
+    """What redo costs, as far as it is known at the start."""
 
 
 class Node(Generic[R]):
@@ -86,6 +95,9 @@ class Node(Generic[R]):
         }
         self._skew = SkewWatch(config.name, config.threshold.hold_us)
         self._overload = OverloadWatch(config.name, config.threshold.x_us)
+        self.dispatcher = Dispatcher(config.redo, replace(config.rates), config.threshold.hold_us)
+        self._slice_rows = 0
+        """Rows of the last slice of redo."""
         self._slicing = False
         """Whether a slice of redo is asked for and has not begun."""
         self._heartbeat_at_us = 0
@@ -105,6 +117,12 @@ class Node(Generic[R]):
             case Received(sender, Message() as message):
                 if not (yield from self._received(sender, message, now_us)):
                     return
+            case CameBack(job, replayed, took_us):
+                yield from self._came_back(job, replayed, took_us, now_us)
+            case Failed(job, reason):
+                yield from self._failed(job, reason)
+            case Again(took_us):
+                self.dispatcher.rates.folded_here(self._slice_rows, took_us)
             case Start():
                 for port in self.ports.values():
                     yield Send(port.upstream, port.subscribe(now_us))
@@ -168,13 +186,41 @@ class Node(Generic[R]):
 
     def _advance(self, now_us: int, redo_rows: int = 0) -> Iterator[Effect]:
         """Fold complete buckets; where there is something to correct, about ``redo_rows`` rows of them."""
-        done = self.heads.advance(redo_rows, now_us)
+        self.dispatcher.arriving = any(port.correcting for port in self.ports.values())
+        done = self.heads.advance(redo_rows, now_us, self.dispatcher)
+        if redo_rows:
+            self._slice_rows = done.corrected
+        for job in done.jobs:
+            yield Control("REPLAY", self._where(job.number), f"{job.n_rows} rows on {self.dispatcher.name}")
+            yield HandOut(job)
+        yield from self._advanced(done, now_us)
+
+    def _came_back(self, job: RedoJob[R], replayed: Replayed[R], took_us: int, now_us: int) -> Iterator[Effect]:
+        """Redo that ran elsewhere is done."""
+        if self.heads.fragments[job.number].away is job:
+            self.dispatcher.done(job.number, job.n_rows, took_us)
+            yield from self._advanced(self.heads.came_back(job.number, replayed, self.dispatcher.name, now_us), now_us)
+
+    def _failed(self, job: RedoJob[R], reason: str) -> Iterator[Effect]:
+        """Redo that ran elsewhere failed: state and input are still here."""
+        fragment = self.heads.fragments[job.number]
+        if fragment.away is job:
+            fragment.away = None
+            then = self.dispatcher.failed(job.number)
+            yield Control("REPLAY_FAILED", self._where(job.number), f"{reason}; {then}")
+
+    def _where(self, number: int) -> str:
+        names = [self.heads.plan.names[leaf] for leaf in self.heads.fragments[number].fragment.leaves]
+        return f"{self.config.name}:{','.join(names)}"
+
+    def _advanced(self, done: Advanced[R], now_us: int) -> Iterator[Effect]:
+        """Send what stable heads gave, and say what was redone."""
         for number in done.undone:
-            names = [self.heads.plan.names[leaf] for leaf in self.heads.fragments[number].fragment.leaves]
-            yield Control("UNDO_START", f"{self.config.name}:{','.join(names)}")
+            yield Control("UNDO_START", self._where(number))
         self.manager.redone(done.redone)
-        if done.redone:
-            yield Redone(sum(done.redone.values()))
+        here = sum(rows for how, rows in done.redone.items() if how.executor == "local")
+        if here:
+            yield Redone(here)
         yield from self._publish_stable(done.outputs, now_us)
         if done.redone:
             backlog = sum(fragment.sunion.rows for fragment in self.heads.fragments) if done.more else 0
@@ -206,6 +252,7 @@ class Node(Generic[R]):
         before = dict(self.manager.outputs)
         correcting = [number for place, number in self._inputs.items() if self.ports[place].correcting]
         yield from self.manager.update(now_us, correcting)
+        self.dispatcher.settled(number for number, f in enumerate(self.heads.fragments) if not f.failing)
         for name, state in self.manager.outputs.items():
             if state == State.STABLE:
                 yield from self._rec_done(name, True, now_us)

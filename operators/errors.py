@@ -30,6 +30,10 @@ class InvariantError(EvenflowError):
     """The engine found itself in a state that must not be. It stops instead of emitting a wrong row."""
 
 
+class ReplayError(EvenflowError):
+    """Redo that ran elsewhere failed. Nothing is lost: the node still has its state and the input."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint naming the closest known name, and otherwise what there is to choose from.
 

@@ -10,6 +10,7 @@ a clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 from sortedcontainers import SortedDict
@@ -103,17 +104,36 @@ class SUnion(Generic[R]):
                 return min(upto, (index + 1) * self.bucket_us)
         return upto
 
+    @property
+    def complete_rows(self) -> int:
+        """How many rows lie in complete buckets."""
+        upto = self.complete_upto
+        buckets = takewhile(lambda item: item[0] * self.bucket_us < upto, self._buckets.items())
+        return sum(self._kernel.count(part) for _, bucket in buckets for parts in bucket.stable for part in parts)
+
     def take(self, upto: int) -> tuple[R, ...]:
         """Remove and give each input's stable rows before ``upto``, the end of a complete bucket."""
+        rows = self.look(upto)
+        self.drop(upto)
+        return rows
+
+    def look(self, upto: int) -> tuple[R, ...]:
+        """Each input's stable rows before ``upto``, the end of a complete bucket; they stay."""
         if upto > self.complete_upto:
             raise InvariantError(f"SUnion: bucket up to {upto} taken, but complete only up to {self.complete_upto}")
         parts: list[list[R]] = [[] for _ in self._empty]
-        while self._buckets and self._buckets.peekitem(0)[0] * self.bucket_us < upto:
-            _, bucket = self._buckets.popitem(0)
+        for index, bucket in self._buckets.items():
+            if index * self.bucket_us >= upto:
+                break
             for mine, theirs in zip(parts, bucket.stable, strict=True):
                 mine += theirs
-        self.cursor = max(self.cursor, upto)
         return self._joined(parts)
+
+    def drop(self, upto: int) -> None:
+        """Forget the buckets before ``upto``: they have been folded."""
+        while self._buckets and self._buckets.peekitem(0)[0] * self.bucket_us < upto:
+            self._buckets.popitem(0)
+        self.cursor = max(self.cursor, upto)
 
     def peek(self, since: int, upto: int) -> tuple[R, ...]:
         """Each input's rows in the buckets from ``since`` to ``upto``: stable ones, then tentative ones."""

@@ -38,6 +38,9 @@ class CheckpointRedo(Generic[R]):
         self.state, leaves = self._fragment.step(self.state, rows, upto)
         return Stepped(leaves, sum(map(self._kernel.count, rows)))
 
+    def replayed(self, state: Any, upto: int, rows: tuple[R, ...]) -> None:
+        self.state = state
+
     def begin(self) -> Any:
         return self.state
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from evenflow.operators.errors import InvariantError
 from evenflow.operators.plan import FoldFragment
 from evenflow.operators.sunion import SUnion
 from evenflow.operators.times import START, floor
+from evenflow.reconcile.job import RedoJob, Replayed
 from evenflow.reconcile.redo import Leaves, Redo, Stepped
 from evenflow.reconcile.state import State
 from evenflow.reconcile.tentative import Gaps, TentativeHead
@@ -37,6 +39,8 @@ class FragmentHeads(Generic[R]):
         """How far results were wanted before they could be stable."""
         self.corrected_us: int | None = None
         """When the stable head last moved in this failure."""
+        self.away: RedoJob[R] | None = None
+        """Redo that runs elsewhere; meanwhile the stable head stays where it is."""
         self._gaps = Gaps(len(places))
         self._alive = [START] * len(places)
         """How far each input came with anything at all in it."""
@@ -73,16 +77,39 @@ class FragmentHeads(Generic[R]):
             self._gaps.clear(place)
 
     def can_correct(self, rows_max: int | None = None) -> bool:
-        return self.redo.next_upto(self.sunion, rows_max) > self.sunion.cursor
+        return self.away is None and self.redo.next_upto(self.sunion, rows_max) > self.sunion.cursor
 
     def correct(self, rows_max: int | None, now_us: int) -> Stepped[R] | None:
         """Move the stable head, if it can move."""
-        upto = self.redo.next_upto(self.sunion, rows_max)
-        if upto <= self.sunion.cursor:
+        if not self.can_correct(rows_max):
             return None
+        upto = self.redo.next_upto(self.sunion, rows_max)
         if self.failing:
             self.corrected_us = now_us
         return self.redo.step(self.sunion, upto)
+
+    @property
+    def can_send_off(self) -> bool:
+        """Whether all complete buckets could be folded elsewhere: there is a state to fold them onto."""
+        return self.away is None and self.redo.can_begin and self.sunion.complete_upto > self.sunion.cursor
+
+    def send_off(self, number: int) -> RedoJob[R]:
+        """Hand out the complete buckets; they stay here until they come back folded."""
+        upto, n_rows = self.sunion.complete_upto, self.sunion.complete_rows
+        self.away = RedoJob(number, self.fragment, self.redo.state, self.sunion.look(upto), upto, n_rows)
+        return self.away
+
+    def came_back(self, replayed: Replayed[R], now_us: int) -> Stepped[R]:
+        """The job that was away is done: the stable head goes where it ended."""
+        job = self.away
+        if job is None:
+            raise InvariantError("redo came back that was not away")
+        self.away = None
+        self.sunion.drop(job.upto)
+        self.redo.replayed(replayed.state, job.upto, job.rows)
+        if self.failing:
+            self.corrected_us = now_us
+        return Stepped(replayed.leaves, job.n_rows)
 
     def meet(self) -> bool:
         """Drop the tentative head when the stable one has reached it."""
@@ -135,6 +162,8 @@ class FragmentHeads(Generic[R]):
         """
         if not self.failing:
             return State.STABLE
+        if self.away is not None:
+            return State.STABILIZATION
         boundaries = self.sunion.boundaries
         coming = bool(correcting) and correcting[boundaries.index(min(boundaries))]
         lately = self.corrected_us is not None and (coming or now_us - self.corrected_us < patience_us)

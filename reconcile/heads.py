@@ -17,7 +17,8 @@ from evenflow.operators.sunion import SUnion
 from evenflow.operators.times import FINAL
 from evenflow.reconcile.checkpoint import CheckpointRedo
 from evenflow.reconcile.fragment_heads import FragmentHeads, Place
-from evenflow.reconcile.redo import Leaves, Redo
+from evenflow.reconcile.job import Dispatch, How, RedoJob, Replayed, Where
+from evenflow.reconcile.redo import Leaves, Redo, Stepped
 
 R = TypeVar("R")
 ChooseRedo = Callable[[FoldFragment[R], Kernel[R]], Redo[R]]
@@ -40,8 +41,10 @@ class Advanced(Generic[R]):
     """What a move of the stable heads gave."""
 
     outputs: list[Output[R]] = field(default_factory=list)
-    redone: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    """Rows folded to correct something, by (method, fell back)."""
+    redone: Counter[How] = field(default_factory=Counter)
+    """Rows folded to correct something."""
+    jobs: list[RedoJob[R]] = field(default_factory=list)
+    """What is to be folded elsewhere."""
     undone: list[int] = field(default_factory=list)
     """The fragments whose state was undone and rebuilt."""
     more: bool = False
@@ -131,28 +134,51 @@ class Heads(Generic[R]):
         for fragment, place in self._readers.get(stream, ()):
             fragment.clear_tentative(place, upto)
 
-    def advance(self, rows_max: int | None = None, now_us: int = 0) -> Advanced[R]:
+    def advance(self, rows_max: int | None = None, now_us: int = 0, dispatch: Dispatch | None = None) -> Advanced[R]:
         """Fold buckets that are complete, from the inputs to the outputs.
 
-        Fragments that have something to correct fold about ``rows_max`` rows together; the others are not kept
-        waiting by them.
+        Fragments that have something to correct fold about ``rows_max`` rows together, or hand it out where
+        ``dispatch`` says so; the others are not kept waiting by them.
         """
         done: Advanced[R] = Advanced()
+        waiting: set[int] = set()
         for number, fragment in enumerate(self.fragments):
             while True:
                 correcting = fragment.failing
                 left = rows_max - done.corrected if correcting and rows_max is not None else None
+                where = Where.HERE
+                if correcting and (left is None or left > 0) and dispatch is not None and fragment.can_send_off:
+                    where = dispatch.where(number, fragment.sunion.complete_rows, now_us)
+                if where == Where.ELSEWHERE:
+                    done.jobs.append(fragment.send_off(number))
+                elif where == Where.WAIT:
+                    waiting.add(number)
+                    break
                 stepped = fragment.correct(left, now_us) if left is None or left > 0 else None
                 if stepped is not None:
-                    if correcting:
-                        done.redone[fragment.redo.name, fragment.redo.fell_back] += stepped.folded
-                    if stepped.undone:
-                        done.undone.append(number)
-                    done.outputs += self._send(stepped.leaves)
+                    how = How(fragment.redo.name, "local", fragment.redo.fell_back or where == Where.INSTEAD)
+                    self._corrected(done, number, stepped, how if correcting else None)
                 elif not self._meet(fragment):  # where they met, undo/redo has its state back and can go on
                     break
-        done.more = any(fragment.failing and fragment.can_correct(1) for fragment in self.fragments)
+        done.more = any(f.failing and f.can_correct(1) for n, f in enumerate(self.fragments) if n not in waiting)
         return done
+
+    def came_back(self, number: int, replayed: Replayed[R], executor: str, now_us: int) -> Advanced[R]:
+        """A job is done: the fragment's stable head is where it ended."""
+        fragment = self.fragments[number]
+        how = How(fragment.redo.name, executor, fragment.redo.fell_back)
+        done: Advanced[R] = Advanced()
+        self._corrected(done, number, fragment.came_back(replayed, now_us), how)
+        self._meet(fragment)
+        return done
+
+    def _corrected(self, done: Advanced[R], number: int, stepped: Stepped[R], how: How | None) -> None:
+        """A stable step was taken; ``how``, if it corrected something."""
+        if how is not None:
+            done.redone[how] += stepped.folded
+        if stepped.undone:
+            done.undone.append(number)
+        done.outputs += self._send(stepped.leaves)
 
     def _meet(self, fragment: FragmentHeads[R]) -> bool:
         """Where a fragment's heads met, what it sent tentatively is void."""

@@ -42,6 +42,10 @@ class Redo(Protocol[R]):
         """Fold complete buckets up to ``upto``."""
         ...
 
+    def replayed(self, state: Any, upto: int, rows: tuple[R, ...]) -> None:
+        """Complete buckets up to ``upto``, these rows, were folded elsewhere, onto the state of the stable head."""
+        ...
+
     def begin(self) -> Any:
         """The state for tentative work to start from."""
         ...

@@ -79,6 +79,12 @@ class UndoRedo(Generic[R]):
         self._remember(upto, rows)
         return stepped
 
+    def replayed(self, state: Any, upto: int, rows: tuple[R, ...]) -> None:
+        self.state, self._given = state, False
+        self._journal.clear()
+        self._tentative_state = None
+        self._remember(upto, rows)
+
     def begin(self) -> Any:
         state, self.state = self.state, None
         self._given, self._tentative_state = True, state

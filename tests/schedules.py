@@ -16,10 +16,26 @@ from evenflow.engine.simulator.layout import Layout, NodeChoices, Settings
 from evenflow.engine.simulator.run import Run, run
 from evenflow.engine.simulator.seen import n_tentative
 from evenflow.engine.simulator.simulate import deployed
+from evenflow.engine.simulator.world import Costs
+from evenflow.operators.errors import ReplayError
+from evenflow.reconcile.job import InProcess, RedoJob, Replayed
 from list_plans import KERNEL, Distinct, Filter, Join, ListPlan, Pass, Running, Window, fold_layout
 from recipes import random_case
 
 MS = 1_000
+
+
+class Flaky(InProcess[Any]):
+    """Runs jobs of redo in one step, and now and then fails."""
+
+    def __init__(self, rng: random.Random, failing: float) -> None:
+        self._rng = rng
+        self._failing = failing
+
+    def run(self, job: RedoJob[Any]) -> Replayed[Any]:
+        if self._rng.random() < self._failing:
+            raise ReplayError("the workers are gone")
+        return super().run(job)
 
 
 @dataclass(frozen=True)
@@ -30,9 +46,12 @@ class Schedule:
     layout: Layout[Any]
     faults: tuple[Fault, ...]
     expected: dict[str, Any]
+    failing: float = 0.0
+    """How many of the jobs of redo fail."""
 
     def run(self, faults: tuple[Fault, ...] | None = None) -> tuple[Run[Any], list[str]]:
-        done = run(self.layout, self.faults if faults is None else faults, self.seed)
+        executor = Flaky(random.Random(self.seed), self.failing)
+        done = run(self.layout, self.faults if faults is None else faults, self.seed, executor=executor)
         return done, check(done, self.expected)
 
 
@@ -44,7 +63,7 @@ def random_settings(rng: random.Random) -> Settings:
         heartbeat_us=rng.choice([50, 100, 100, 200]) * MS,
         link_us=rng.choice([1, 5, 10, 30]) * MS,
         processing_us=rng.choice([0, 1, 5]) * MS,
-        redo_us_per_row=rng.choice([0.1, 1.0, 1.0, 100.0, 1_000.0]),
+        costs=Costs(rng.choice([0.1, 1.0, 1.0, 100.0, 1_000.0])),
         replay_speed=rng.choice([0.7, 2.0, 10.0, 10.0, 50.0]),
         replay=Replay(rng.choice([1, 3, 10, 8192]), rng.choice([1, 3, 10]), rng.choice([0, 0, 1, 5])),
         phases=rng.random() < 0.7,
@@ -188,6 +207,31 @@ def frame_schedule(seed: int) -> Schedule:
     layout = replace(layout, choices={name: random_choices(rng, settings) for name in layout.plans})
     span_us = max((int(frame["tuple_time"].max() or 0) for frame in inputs.values() if frame.height), default=0)
     return Schedule(seed, layout, random_faults(rng, layout, max(span_us, 1_000_000)), expected)
+
+
+def replayed(schedule: Schedule) -> Schedule:
+    """The same with redo in jobs elsewhere, on some nodes, at random costs; some of the jobs fail."""
+    rng = random.Random(f"replay {schedule.seed}")
+    layout = schedule.layout
+    costs = replace(
+        layout.settings.costs,
+        job_us=rng.choice([1, 50, 300, 1_000, 3_000]) * MS,
+        job_us_per_row=rng.choice([0.01, 1.0, 100.0]),
+    )
+    choices = {
+        name: replace(choices, replay=rng.choice(["spark", "spark", "auto", "local"]))
+        for name, choices in layout.choices.items()
+    }
+    layout = replace(layout, settings=replace(layout.settings, costs=costs), choices=choices)
+    return replace(schedule, layout=layout, failing=rng.choice([0.0, 0.0, 0.3, 1.0]))
+
+
+def replayed_list_schedule(seed: int) -> Schedule:
+    return replayed(list_schedule(seed))
+
+
+def replayed_frame_schedule(seed: int) -> Schedule:
+    return replayed(frame_schedule(seed))
 
 
 def tentative_rows(done: Run[Any]) -> int:

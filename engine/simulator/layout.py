@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from evenflow.engine.dispatch import Rates, ReplayName
 from evenflow.engine.node import NodeConfig
 from evenflow.engine.publisher import Replay
 from evenflow.engine.release import PolicyName
+from evenflow.engine.simulator.world import Costs
 from evenflow.engine.threshold import Threshold, Timing
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.plan import FoldPlan
@@ -27,8 +29,7 @@ class Settings:
     """Links take at most this long."""
     processing_us: int = 1_000
     """P: from an event to what comes out because of it."""
-    redo_us_per_row: float = 1.0
-    """How long folding one row again keeps a node busy."""
+    costs: Costs = field(default_factory=Costs)
     replay_speed: float = 10.0
     """A link carries a replay so many times faster than it was first sent."""
     replay: Replay = field(default_factory=Replay)
@@ -48,6 +49,7 @@ class NodeChoices:
     reconcile: str = "auto"
     on_failure: PolicyName = "process"
     on_stabilization: PolicyName = "process"
+    replay: ReplayName = "local"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,11 +118,13 @@ class Layout(Generic[R]):
             settings.bucket_us,
             threshold,
             settings.heartbeat_us,
-            max(1, int(threshold.slice_us / max(settings.redo_us_per_row, 1e-3))),
+            max(1, int(threshold.slice_us / max(settings.costs.redo_us_per_row, 1e-3))),
             choices.reconcile,
             choices.on_failure,
             choices.on_stabilization,
             settings.replay,
+            choices.replay,
+            Rates(settings.costs.redo_us_per_row, settings.costs.job_us_per_row, settings.costs.job_us),
         )
 
 

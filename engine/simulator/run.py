@@ -17,6 +17,7 @@ from evenflow.engine.simulator.world import World
 from evenflow.engine.source_node import SourceNode
 from evenflow.operators.errors import DeclarationError, nearest
 from evenflow.operators.times import FINAL, floor
+from evenflow.reconcile.job import Executor
 from evenflow.reconcile.state import State
 
 R = TypeVar("R")
@@ -50,13 +51,22 @@ class Run(Generic[R]):
     """Whether everything stable reached the clients and all nodes were STABLE."""
 
 
-def run(layout: Layout[R], faults: Sequence[Fault] = (), seed: int = 0, until_us: int | None = None) -> Run[R]:
-    """Simulate until every fault has healed, all nodes are STABLE and clients have everything, or ``until_us``."""
-    return _Driver(layout, tuple(faults), seed).run(until_us)
+def run(
+    layout: Layout[R],
+    faults: Sequence[Fault] = (),
+    seed: int = 0,
+    until_us: int | None = None,
+    executor: Executor[R] | None = None,
+) -> Run[R]:
+    """Simulate until every fault has healed, all nodes are STABLE and clients have everything, or ``until_us``.
+
+    ``executor`` is where redo runs that nodes hand out.
+    """
+    return _Driver(layout, tuple(faults), seed, executor).run(until_us)
 
 
 class _Driver(Generic[R]):
-    def __init__(self, layout: Layout[R], faults: tuple[Fault, ...], seed: int) -> None:
+    def __init__(self, layout: Layout[R], faults: tuple[Fault, ...], seed: int, executor: Executor[R] | None) -> None:
         self._layout = layout
         self._faults = faults
         self._rng = Random(seed)
@@ -68,7 +78,7 @@ class _Driver(Generic[R]):
         late = max((abs(fault.by_us) for fault in faults if isinstance(fault, Skew)), default=0)
         end_us = max([last + 1, *healed]) + late
         self._run: Run[R] = Run(layout, faults, seed, start_us, end_us)
-        self._world = World(start_us, layout.settings.redo_us_per_row, self._watch)
+        self._world = World(start_us, layout.settings.costs, executor, self._watch)
         self._clients: dict[str, Client[R]] = {}
         self._build()
 

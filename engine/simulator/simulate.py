@@ -14,12 +14,14 @@ from evenflow.engine.simulator.faults import Fault
 from evenflow.engine.simulator.layout import Layout, NodeChoices, Settings
 from evenflow.engine.simulator.result import Result
 from evenflow.engine.simulator.run import run
+from evenflow.engine.simulator.world import Costs
 from evenflow.operators.errors import DeclarationError
 from evenflow.operators.items import HEADER
 from evenflow.operators.kernel import FrameKernel
-from evenflow.queries.deployment import Deployment, Policy, Reconcile
+from evenflow.queries.deployment import Deployment, Policy, Reconcile, Replay
 from evenflow.queries.durations import Duration, microseconds
 from evenflow.queries.network import Network
+from evenflow.reconcile.job import Executor
 
 X = "2s"
 
@@ -41,6 +43,10 @@ def simulate(
     link: Duration = "10ms",
     processing: Duration = "1ms",
     redo_cost: float = 1.0,
+    replay: Replay | None = None,
+    job: Duration = "500ms",
+    job_cost: float = 0.5,
+    spark: str | Executor[pl.DataFrame] = "local[2]",
     replay_speed: float = 10.0,
 ) -> Result:
     """What clients would see: ``simulate(app, inputs, faults=[Cut("monitor2", "5s", "15s")], seed=7)``.
@@ -48,10 +54,13 @@ def simulate(
     ``app`` is a deployment, or a network, which then is one node called ``main`` with the settings given here.
     ``processing`` is P, ``redo_cost`` the microseconds that folding a row again takes, ``replay_speed`` how much
     faster than live a link carries what was missed. The same seed gives the same run on any machine.
+
+    Nodes with ``replay="spark"`` or ``"auto"`` let redo really run on the Spark master that ``spark`` names; in virtual
+    time that takes ``job`` and ``job_cost`` microseconds a row.
     """
     if isinstance(app, Network):
-        app = _alone(app, x, bucket, reconcile, on_failure, on_stabilization)
-    elif any(setting is not None for setting in (x, bucket, reconcile, on_failure, on_stabilization)):
+        app = _alone(app, x, bucket, reconcile, replay, on_failure, on_stabilization)
+    elif any(setting is not None for setting in (x, bucket, reconcile, replay, on_failure, on_stabilization)):
         raise DeclarationError("simulate: a Deployment has its own x, bucket and policies; set them there")
     settings = Settings(
         app.bucket_us,
@@ -59,12 +68,12 @@ def simulate(
         microseconds(heartbeat, "simulate: heartbeat"),
         microseconds(link, "simulate: link"),
         microseconds(processing, "simulate: processing", zero=True),
-        redo_cost,
+        Costs(redo_cost, microseconds(job, "simulate: job", zero=True), job_cost),
         replay_speed,
     )
     layout, rejected = deployed(app, inputs, settings)
     until_us = None if until is None else microseconds(until, "simulate: until")
-    done = run(layout, faults, seed, until_us)
+    done = run(layout, faults, seed, until_us, _executor(app, spark))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = {
@@ -72,6 +81,17 @@ def simulate(
             for name, rows in fold(app.network, inputs).items()
         }
     return Result(done, check(done, expected), expected, rejected)
+
+
+def _executor(app: Deployment, spark: str | Executor[pl.DataFrame]) -> Executor[pl.DataFrame] | None:
+    """Where redo runs that nodes hand out. Spark itself starts with the first job."""
+    if all(node.replay == "local" for node in app.nodes.values()):
+        return None
+    if not isinstance(spark, str):
+        return spark
+    from evenflow.engine.runtime.spark.executor import shared_executor
+
+    return shared_executor(spark)
 
 
 def deployed(
@@ -86,7 +106,7 @@ def deployed(
         warnings.warn(f"simulate runs one replica of each node, also of {', '.join(several)}", stacklevel=3)
     rows, rejected = admitted(network, inputs)
     choices = {
-        name: NodeChoices(thresholds[name], node.reconcile, node.on_failure, node.on_stabilization)
+        name: NodeChoices(thresholds[name], node.reconcile, node.on_failure, node.on_stabilization, node.replay)
         for name, node in app.nodes.items()
     }
     outputs = {output: next(n for n, plan in plans.items() if output in plan.outputs) for output in network.outputs}
@@ -100,6 +120,7 @@ def _alone(
     x: Duration | None,
     bucket: Duration | None,
     reconcile: Reconcile | None,
+    replay: Replay | None,
     on_failure: Policy | None,
     on_stabilization: Policy | None,
 ) -> Deployment:
@@ -113,6 +134,7 @@ def _alone(
         streams,
         x or X,
         reconcile=reconcile or "auto",
+        replay=replay or "local",
         on_failure=on_failure or "process",
         on_stabilization=on_stabilization or "process",
     )

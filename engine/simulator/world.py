@@ -6,11 +6,38 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from evenflow.engine.messages import Again, Core, Effect, Event, Payload, Received, Redone, Send, Start, Wake, WakeAt
+from evenflow.engine.messages import (
+    Again,
+    CameBack,
+    Core,
+    Effect,
+    Event,
+    Failed,
+    HandOut,
+    Payload,
+    Received,
+    Redone,
+    Send,
+    Start,
+    Wake,
+    WakeAt,
+)
 from evenflow.engine.simulator.net import Link
+from evenflow.operators.errors import ReplayError
+from evenflow.reconcile.job import Executor, RedoJob
 
 Watch = Callable[[int, str, Effect], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The virtual time that redo takes: a row in the node, any job elsewhere, and a row of it."""
+
+    redo_us_per_row: float = 1.0
+    job_us: int = 500_000
+    job_us_per_row: float = 0.5
 
 
 @dataclass(slots=True)
@@ -34,14 +61,15 @@ class _Actor:
 class World:
     """Runs cores. ``watch`` sees every effect that is not I/O."""
 
-    def __init__(self, start_us: int, redo_us_per_row: float, watch: Watch) -> None:
+    def __init__(self, start_us: int, costs: Costs, executor: Executor[Any] | None, watch: Watch) -> None:
         self.now_us = start_us
         self.events = 0
         self.busy_us_max: dict[str, int] = {}
         """The longest that each core was kept busy by one event."""
         self.links: dict[tuple[str, str], tuple[Link, Link]] = {}
         """By (producer, consumer): the link to the consumer, and the one back."""
-        self._redo_us_per_row = redo_us_per_row
+        self._costs = costs
+        self._executor = executor
         self._watch = watch
         self._actors: dict[str, _Actor] = {}
         self._queue: list[tuple[int, int, str, Event | None]] = []
@@ -85,7 +113,7 @@ class World:
         for effect in effects:
             match effect:
                 case Redone(rows):
-                    actor.busy_until_us += int(rows * self._redo_us_per_row)
+                    actor.busy_until_us += int(rows * self._costs.redo_us_per_row)
                 case Send(to, payload):
                     self._transmit(address, to, payload, actor.busy_until_us + actor.processing_us)
                 case WakeAt(time_us):
@@ -93,11 +121,25 @@ class World:
                         actor.wake_us = time_us
                         self.at(time_us, address, Wake())
                 case Again():
-                    actor.inbox.append(effect)
+                    actor.inbox.append(Again(actor.busy_until_us - self.now_us))
+                case HandOut(job):
+                    self._hand_out(address, job)
                 case _:
                     self._watch(self.now_us, address, effect)
         busy_us = actor.busy_until_us - self.now_us
         self.busy_us_max[address] = max(busy_us, self.busy_us_max.get(address, 0))
+
+    def _hand_out(self, address: str, job: RedoJob[Any]) -> None:
+        """Let a job really run, now; that takes as much virtual time as it costs."""
+        took_us = int(self._costs.job_us + job.n_rows * self._costs.job_us_per_row)
+        came: Event
+        try:
+            if self._executor is None:
+                raise ReplayError("there is nothing to run it on")
+            came = CameBack(job, self._executor.run(job), took_us)
+        except ReplayError as error:
+            came = Failed(job, str(error))
+        self.at(self.now_us + took_us, address, came)
 
     def _transmit(self, sender: str, to: str, payload: Payload, at_us: int) -> None:
         forward = self.links.get((sender, to))

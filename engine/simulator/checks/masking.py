@@ -22,7 +22,7 @@ def masked(run: Run[Any]) -> bool:
     settings = run.layout.settings
     if any(isinstance(fault, Pause | Skew | Slow) for fault in run.faults):
         return False
-    if settings.redo_us_per_row > 10:
+    if settings.costs.redo_us_per_row > 10:
         return False
     hold_us = min(run.layout.threshold(node).hold_us for node in run.layout.plans)
     spans = [fault.span_us for fault in run.faults if not isinstance(fault, Skew)]

@@ -11,6 +11,7 @@ from evenflow.operators.kernel import ListKernel
 from evenflow.operators.times import FINAL, START
 from evenflow.reconcile.checkpoint import CheckpointRedo
 from evenflow.reconcile.heads import Heads, Output
+from evenflow.reconcile.job import How
 from evenflow.reconcile.undo import UndoRedo
 from list_plans import Distinct, Filter, Join, ListPlan, Pass, Running, Window
 
@@ -58,7 +59,7 @@ def test_a_correction_goes_down_and_the_heads_meet_on_the_way() -> None:
         ("left", [(4, "b", 9), (5, "a", 1)], 20, None),
         ("all", [(4, "b", 9), (5, "a", 1), (6, "c", 1)], 20, None),
     ]
-    assert done.redone == {("checkpoint", False): 2 + 3}
+    assert done.redone == {How("checkpoint", "local", fell_back=False): 2 + 3}
     assert (done.more, heads.failing) == (False, False)
     assert all(fragment.tentative is None for fragment in heads.fragments)
     assert heads.buffered_rows == 0
