@@ -1,4 +1,4 @@
-"""Rows and states as files that any worker can read: Arrow IPC, uncompressed, so that a part is read without the rest."""
+"""Rows and states as files that any worker can read: uncompressed Arrow IPC, of which a part can be read."""
 
 from __future__ import annotations
 
