@@ -134,7 +134,7 @@ class MapRows(Operator[NoState]):
 
     def step(self, state: NoState, rows: pl.DataFrame, upto: int) -> Step[NoState]:
         attributes = rows.drop(TUPLE_TIME)
-        results = [self._call(row) for row in attributes.iter_rows(named=True)]
+        results = self._results(attributes)
         try:
             out = pl.DataFrame(results, schema=self._output, orient="row") if results else None
         except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
@@ -146,22 +146,33 @@ class MapRows(Operator[NoState]):
             return Step(state, pl.DataFrame(schema={TUPLE_TIME: pl.Int64, **self._output}), upto)
         return Step(state, _fit("map_rows", self.function, rows, out, self._output), upto)
 
-    def _call(self, row: dict[str, Any]) -> Mapping[str, Any]:
-        before = dict(row)
+    def _results(self, attributes: pl.DataFrame) -> list[Mapping[str, Any]]:
+        """What the function gives for each row. Nothing but the call and a look at the keys happens row by row."""
+        function, names = self.function, self._output.keys()
+        results: list[Mapping[str, Any]] = []
         try:
-            result = self.function(row)
+            for row in attributes.iter_rows(named=True):
+                result = function(row)
+                if not isinstance(result, Mapping) or result.keys() != names:
+                    raise self._misfit(result, attributes.row(len(results), named=True))
+                results.append(result)
+        except OperatorError:
+            raise
         except Exception as error:
-            raise OperatorError(f"map_rows: {where(self.function)} raised {error!r} on the row {before}") from error
+            before = attributes.row(len(results), named=True)
+            raise OperatorError(f"map_rows: {where(function)} raised {error!r} on the row {before}") from error
+        return results
+
+    def _misfit(self, result: Any, before: dict[str, Any]) -> OperatorError:
+        """What is wrong with a result. The row is shown as it was, for the function may have changed its own."""
         if not isinstance(result, Mapping):
-            raise OperatorError(f"map_rows: {where(self.function)} gave {result!r} for {before}; it must give a dict")
-        wrong = next(itertools.chain(result.keys() - self._output.keys(), self._output.keys() - result.keys()), None)
-        if wrong is not None:
-            fault = "left out" if wrong in self._output else "added"
-            raise OperatorError(
-                f"map_rows: {where(self.function)} {fault} the column {wrong!r}; "
-                f"say map_rows(fn, schema={{...}}) if the columns change"
-            )
-        return result
+            return OperatorError(f"map_rows: {where(self.function)} gave {result!r} for {before}; it must give a dict")
+        wrong = next(itertools.chain(result.keys() - self._output.keys(), self._output.keys() - result.keys()))
+        fault = "left out" if wrong in self._output else "added"
+        return OperatorError(
+            f"map_rows: {where(self.function)} {fault} the column {wrong!r}; "
+            f"say map_rows(fn, schema={{...}}) if the columns change"
+        )
 
 
 def _fit(
