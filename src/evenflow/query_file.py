@@ -12,45 +12,11 @@ from types import ModuleType
 from typing import Any
 
 import polars as pl
-from polars.datatypes import TemporalType
 
+from evenflow.engine.runtime.recorded import read
 from evenflow.operators.errors import EvenflowError, InputError, nearest
-from evenflow.operators.items import TUPLE_TIME
 from evenflow.queries.deployment import Deployment
 from evenflow.queries.network import Network
-from evenflow.queries.source import Source
-
-Types = dict[str, pl.DataType]
-
-
-def _read_csv(path: Path, types: Types) -> pl.DataFrame:
-    return _parsed(pl.read_csv(path, schema_overrides=_as_text(types), infer_schema_length=None), types)
-
-
-def _read_jsonl(path: Path, types: Types) -> pl.DataFrame:
-    return _parsed(pl.read_ndjson(path, schema_overrides=_as_text(types), infer_schema_length=None), types)
-
-
-def _as_text(types: Types) -> Types:
-    """Times are written as text in these files."""
-    return {name: pl.String() if isinstance(dtype, TemporalType) else dtype for name, dtype in types.items()}
-
-
-def _parsed(rows: pl.DataFrame, types: Types) -> pl.DataFrame:
-    for name, dtype in types.items():
-        if isinstance(dtype, TemporalType) and name in rows.columns:
-            rows = rows.with_columns(pl.col(name).str.strptime(dtype, strict=True))
-    return rows
-
-
-READERS: Mapping[str, Callable[[Path, Types], pl.DataFrame]] = {
-    ".parquet": lambda path, _: pl.read_parquet(path),
-    ".csv": _read_csv,
-    ".jsonl": _read_jsonl,
-    ".ndjson": _read_jsonl,
-    ".arrow": lambda path, _: pl.read_ipc(path),
-    ".ipc": lambda path, _: pl.read_ipc(path),
-}
 
 
 class QueryFileError(EvenflowError):
@@ -130,30 +96,28 @@ def _named(path: Path, module: ModuleType, name: str) -> Network | Deployment:
     raise QueryFileError(f"{path} holds no network or deployment {name!r}; {nearest(name, known)}")
 
 
-def read_inputs(network: Network, given: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Read ``name=path`` arguments: Parquet, CSV, JSON lines or Arrow by its ending, in the source's types."""
-    inputs: dict[str, pl.DataFrame] = {}
+def input_paths(network: Network, given: Sequence[str]) -> dict[str, Path]:
+    """The files or folders of ``name=path`` arguments, by source."""
+    paths: dict[str, Path] = {}
     for argument in given:
         name, equals, file = argument.partition("=")
         if not equals or not name or not file:
             raise InputError(f"--input {argument}: write it as name=path")
         if name not in network.sources:
             raise InputError(f"--input {argument}: there is no source {name!r}; {nearest(name, network.sources)}")
-        if name in inputs:
+        if name in paths:
             raise InputError(f"--input {argument}: {name!r} was given before")
-        inputs[name] = _read(argument, Path(file), network.sources[name].source)
-    return inputs
+        paths[name] = Path(file)
+    return paths
 
 
-def _read(argument: str, path: Path, source: Source) -> pl.DataFrame:
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        known = nearest(path.suffix, READERS)
-        raise InputError(f"--input {argument}: the ending {path.suffix!r} is not known; {known}")
-    if not path.is_file():
-        raise InputError(f"--input {argument}: there is no file {path}")
-    types = dict(source.schema) | ({} if source.time is not None else {TUPLE_TIME: pl.Int64()})
+def read_inputs(network: Network, given: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Read ``name=path`` arguments: Parquet, CSV, JSON lines or Arrow by its ending, in the source's types."""
+    return {name: _read(name, path, network) for name, path in input_paths(network, given).items()}
+
+
+def _read(name: str, path: Path, network: Network) -> pl.DataFrame:
     try:
-        return reader(path, types)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"--input {argument}: {str(error).splitlines()[0]}") from error
+        return read(path, network.sources[name].source)
+    except InputError as error:
+        raise InputError(f"--input {name}={path}: {error}") from error

@@ -89,6 +89,7 @@ def test_explain_shows_the_plan(folder: Path) -> None:
 )
 def test_a_mistake_is_one_line_and_exit_code_2(folder: Path, arguments: list[str], word: str) -> None:
     (folder / "empty.csv").write_text("")
+    (folder / "sales.xml").write_text("<sales/>")
     (folder / "broken.parquet").write_text("not this")
     (folder / "broken.py").write_text("x = 1\ny = x +\n")
     done = evenflow(*arguments, cwd=folder)
