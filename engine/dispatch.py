@@ -1,7 +1,8 @@
 """Where redo runs: in the node, slice by slice, or as a job elsewhere (``replay="local" | "spark" | "auto"``).
 
 ``auto`` compares what the complete buckets would take here and there: rows times the cost of one, and for a job the
-overhead of any job, and what is left of its start. The costs are measured anew with every slice and every job.
+overhead of any job, and what is left of Spark's start. The costs are measured anew with every slice and every job. The
+time from one slice to the next also holds what the node does for its live inputs, so that a busy node hands out sooner.
 ``spark`` collects what is on its way, lets a job do it, and folds the few buckets that came meanwhile here.
 """
 
@@ -18,6 +19,8 @@ TRIES = 2
 """A job that failed so often is not tried again in this reconciliation."""
 BATCH_ROWS = 2_000_000
 """So many rows are worth a job at once, even if more are on their way."""
+SPILL_US_PER_ROW = 0.1
+"""What it takes to partition, write and read a row, before anybody has measured a job."""
 _NEWEST = 0.5
 """The weight of a new measurement."""
 _SMALL_JOB = 0.2
@@ -26,32 +29,42 @@ _SMALL_JOB = 0.2
 
 @dataclass(slots=True)
 class Rates:
-    """What redo costs: a row here, a row in a job, and any job at all. Measured; these are the first guesses."""
+    """What redo costs: a row here, a row in a job, and any job at all. None: not measured yet."""
 
-    local_us_per_row: float = 0.1
-    job_us_per_row: float = 0.1
-    job_us: float = 600_000.0
+    local_us_per_row: float | None = None
+    job_us_per_row: float | None = None
+    job_us: float = 300_000.0
+    parallelism: int = 2
+    """How many tasks of a job run at once."""
     ready_at_us: int = 0
     """When jobs can run at the earliest: Spark takes its time to start."""
 
-    def local(self, rows: int) -> float:
-        return rows * self.local_us_per_row
-
-    def elsewhere(self, rows: int, now_us: int) -> float:
-        return max(0, self.ready_at_us - now_us) + self.job_us + rows * self.job_us_per_row
+    def job_is_quicker(self, rows: int, now_us: int) -> bool:
+        """Whether so many rows are sooner done in a job. The first slice here tells what a row costs."""
+        if self.local_us_per_row is None:
+            return False
+        each = self.job_us_per_row
+        if each is None:
+            each = self.local_us_per_row / self.parallelism + SPILL_US_PER_ROW
+        return max(0, self.ready_at_us - now_us) + self.job_us + rows * each < rows * self.local_us_per_row
 
     def folded_here(self, rows: int, took_us: int) -> None:
+        """``took_us``: to the next slice, so that what the node had to do in between counts too."""
         if rows and took_us:
-            self.local_us_per_row += _NEWEST * (took_us / rows - self.local_us_per_row)
+            self.local_us_per_row = _newer(self.local_us_per_row, took_us / rows)
 
     def folded_elsewhere(self, rows: int, took_us: int) -> None:
         """A job tells the cost of a row if it is long enough for rows to matter, and else the overhead."""
         for_rows = took_us - self.job_us
         if rows and for_rows > _SMALL_JOB * took_us:
-            self.job_us_per_row += _NEWEST * (for_rows / rows - self.job_us_per_row)
+            self.job_us_per_row = _newer(self.job_us_per_row, for_rows / rows)
         else:
-            overhead = max(took_us - rows * self.job_us_per_row, 0.0)
-            self.job_us += _NEWEST * (overhead - self.job_us)
+            overhead = max(took_us - rows * (self.job_us_per_row or 0.0), 0.0)
+            self.job_us = _newer(self.job_us, overhead)
+
+
+def _newer(known: float | None, measured: float) -> float:
+    return measured if known is None else known + _NEWEST * (measured - known)
 
 
 @dataclass(slots=True)
@@ -86,7 +99,7 @@ class Dispatcher:
             return Where.ELSEWHERE
         if self._replay == "spark" and not memory.jobs:
             return self._first(memory, rows, now_us)
-        return Where.ELSEWHERE if self.rates.elsewhere(rows, now_us) < self.rates.local(rows) else Where.HERE
+        return Where.ELSEWHERE if self.rates.job_is_quicker(rows, now_us) else Where.HERE
 
     def _first(self, memory: _Memory, rows: int, now_us: int) -> Where:
         """Collect what is on its way before the first job, but not for ever."""

@@ -77,12 +77,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Go on with work that was cut into slices. As an effect: come back with this after what is waiting.
-
-    ``took_us``, as an event: how long the node was busy when it asked for this.
-    """
-
-    took_us: int = 0
+    """Go on with work that was cut into slices. As an effect: come back with this after what is waiting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

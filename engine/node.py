@@ -96,8 +96,9 @@ class Node(Generic[R]):
         self._skew = SkewWatch(config.name, config.threshold.hold_us)
         self._overload = OverloadWatch(config.name, config.threshold.x_us)
         self.dispatcher = Dispatcher(config.redo, replace(config.rates), config.threshold.hold_us)
-        self._slice_rows = 0
-        """Rows of the last slice of redo."""
+        self._sliced_rows = 0
+        self._sliced_at_us = 0
+        """The last slice of redo. The next one comes when it and the inputs that waited behind it are done."""
         self._slicing = False
         """Whether a slice of redo is asked for and has not begun."""
         self._heartbeat_at_us = 0
@@ -121,8 +122,8 @@ class Node(Generic[R]):
                 yield from self._came_back(job, replayed, took_us, now_us)
             case Failed(job, reason):
                 yield from self._failed(job, reason)
-            case Again(took_us):
-                self.dispatcher.rates.folded_here(self._slice_rows, took_us)
+            case Again():
+                self.dispatcher.rates.folded_here(self._sliced_rows, now_us - self._sliced_at_us)
             case Start():
                 for port in self.ports.values():
                     yield Send(port.upstream, port.subscribe(now_us))
@@ -189,7 +190,7 @@ class Node(Generic[R]):
         self.dispatcher.arriving = any(port.correcting for port in self.ports.values())
         done = self.heads.advance(redo_rows, now_us, self.dispatcher)
         if redo_rows:
-            self._slice_rows = done.corrected
+            self._sliced_rows, self._sliced_at_us = done.corrected, now_us
         for job in done.jobs:
             yield Control("REPLAY", self._where(job.number), f"{job.n_rows} rows on {self.dispatcher.name}")
             yield HandOut(job)

@@ -121,7 +121,7 @@ class World:
                         actor.wake_us = time_us
                         self.at(time_us, address, Wake())
                 case Again():
-                    actor.inbox.append(Again(actor.busy_until_us - self.now_us))
+                    actor.inbox.append(effect)
                 case HandOut(job):
                     self._hand_out(address, job)
                 case _:
