@@ -42,6 +42,10 @@ class Executor(Protocol[R]):
 
     name: str
 
+    def warm_up(self) -> None:
+        """Get ready for jobs, in the background."""
+        ...
+
     def run(self, job: RedoJob[R]) -> Replayed[R]:
         """Fold a job; raises ``ReplayError`` if that failed, and then nothing has happened."""
         ...
@@ -51,6 +55,9 @@ class InProcess(Generic[R]):
     """Folds a job here and now, in one step: what every other executor must equal."""
 
     name = "process"
+
+    def warm_up(self) -> None:
+        """There is nothing to get ready."""
 
     def run(self, job: RedoJob[R]) -> Replayed[R]:
         return Replayed(*job.fragment.step(job.state, job.rows, job.upto))

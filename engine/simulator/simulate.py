@@ -46,7 +46,7 @@ def simulate(
     replay: Replay | None = None,
     job: Duration = "500ms",
     job_cost: float = 0.5,
-    spark: str | Executor[pl.DataFrame] = "local[2]",
+    spark: str | Executor[pl.DataFrame] | None = None,
     replay_speed: float = 10.0,
 ) -> Result:
     """What clients would see: ``simulate(app, inputs, faults=[Cut("monitor2", "5s", "15s")], seed=7)``.
@@ -55,8 +55,8 @@ def simulate(
     ``processing`` is P, ``redo_cost`` the microseconds that folding a row again takes, ``replay_speed`` how much
     faster than live a link carries what was missed. The same seed gives the same run on any machine.
 
-    Nodes with ``replay="spark"`` or ``"auto"`` let redo really run on the Spark master that ``spark`` names; in virtual
-    time that takes ``job`` and ``job_cost`` microseconds a row.
+    Nodes with ``replay="spark"`` or ``"auto"`` let redo really run on the Spark master that ``spark`` names (None: this
+    machine); in virtual time that takes ``job`` and ``job_cost`` microseconds a row.
     """
     if isinstance(app, Network):
         app = _alone(app, x, bucket, reconcile, replay, on_failure, on_stabilization)
@@ -83,15 +83,16 @@ def simulate(
     return Result(done, check(done, expected), expected, rejected)
 
 
-def _executor(app: Deployment, spark: str | Executor[pl.DataFrame]) -> Executor[pl.DataFrame] | None:
-    """Where redo runs that nodes hand out. Spark itself starts with the first job."""
+def _executor(app: Deployment, spark: str | Executor[pl.DataFrame] | None) -> Executor[pl.DataFrame] | None:
+    """Where redo runs that nodes hand out, if any may; it gets ready while the run goes on."""
     if all(node.replay == "local" for node in app.nodes.values()):
         return None
-    if not isinstance(spark, str):
-        return spark
-    from evenflow.engine.runtime.spark.executor import shared_executor
+    if spark is None or isinstance(spark, str):
+        from evenflow.engine.runtime.spark.executor import shared_executor
 
-    return shared_executor(spark)
+        spark = shared_executor(spark)
+    spark.warm_up()
+    return spark
 
 
 def deployed(

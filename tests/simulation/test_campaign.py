@@ -11,7 +11,8 @@ import pytest
 from simulation.campaign import Tally, report, run_one
 
 BATCH = 30
-BATCHES = [("list", i) for i in range(8)] + [("frame", i) for i in range(4)]
+KINDS = {"list": 6, "frame": 3, "replayed_list": 3, "replayed_frame": 1}
+BATCHES = [(kind, i) for kind, batches in KINDS.items() for i in range(batches)]
 
 
 @pytest.mark.parametrize(("kind", "batch"), BATCHES)

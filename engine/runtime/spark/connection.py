@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenflow.engine.runtime.spark.errors import SparkError
+from evenflow.engine.runtime.spark.errors import SparkError, TaskError
 from evenflow.engine.runtime.spark.package import importable_from
 from evenflow.engine.runtime.spark.processes import descendants, kill, living
 from evenflow.engine.runtime.spark.settings import QUICK, SparkSettings
@@ -158,7 +158,8 @@ class Connection:
             elif answer["ok"]:
                 return list(answer["results"])
             else:
-                raise SparkError(f"a Spark job failed: {answer['error']}")
+                kind = TaskError if answer["raised"] else SparkError
+                raise kind(f"a Spark job failed: {answer['error']}")
         raise self._death()
 
     def stop(self, at_once: bool = False) -> None:

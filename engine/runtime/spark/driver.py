@@ -2,7 +2,8 @@
 
 It speaks JSON lines. Its first line on stdin is its settings. It says ``{"event": "ready", …}`` or ``{"event":
 "failed", …}``, takes ``{"id", "function", "tasks"}``, ``{"op": "cancel", "id"}`` and ``{"op": "stop"}``, and answers
-with ``{"id", "done", "of"}`` on the way and ``{"id", "ok", "results" | "error"}`` at the end. It ends with its host.
+with ``{"id", "done", "of"}`` on the way and ``{"id", "ok", "results" | "error", "raised"}`` at the end (``raised``: a
+task did that). It ends with its host.
 """
 
 from __future__ import annotations
@@ -148,14 +149,14 @@ class Driver:
             outcomes = [] if job.cancelled else self._results(job.id, function.read_bytes(), tasks)
             failed = [text for ok, text in outcomes if not ok]
             if failed:
-                answer = {"ok": False, "error": failed[0]}
+                answer = {"ok": False, "error": failed[0], "raised": True}
             else:
                 answer = {"ok": True, "results": [text for _, text in outcomes]}
             answer["parallelism"] = self._context.defaultParallelism
         except Exception as error:
             if self._gone():
                 self._lost()
-            answer = {"ok": False, "error": _told(error)}
+            answer = {"ok": False, "error": _told(error), "raised": False}
         self._jobs.pop(job.id, None)
         self._used_s = time.monotonic()
         self._voice.say(id=job.id, **answer)

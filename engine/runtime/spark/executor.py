@@ -33,6 +33,22 @@ def tasks_on(host: SparkHost, rows: int) -> RunTasks:
     return run
 
 
+def replay_job(host: SparkHost, job: RedoJob[pl.DataFrame]) -> Replayed[pl.DataFrame]:
+    """Fold a job on Spark: what its fragment's ``step`` would give. Raises ``SparkError``."""
+    fragment = job.fragment
+    if not isinstance(fragment, Fragment):
+        raise InvariantError("only fragments of operators can be replayed on Spark")
+    host.wait_ready()
+    streams = [stage.stream for stage in fragment.stages]
+    before: dict[int, Any] = dict(zip(streams, job.state, strict=True))
+    with TemporaryDirectory(prefix="redo-", dir=host.scratch) as folder:
+        tasks = tasks_on(host, job.n_rows)
+        replay = Replay([fragment], fragment.leaves, Path(folder), host.parallelism, tasks)
+        made, after = replay.run(dict(zip(fragment.inputs, job.rows, strict=True)), before, job.upto)
+        leaves = {stream: (one.rows(), one.boundary) for stream, one in made.items()}
+    return Replayed(tuple(after.get(stream, before[stream]) for stream in streams), leaves)
+
+
 class SparkExecutor:
     """Runs jobs on one Spark, which starts with the first of them, or with ``warm_up``."""
 
@@ -46,27 +62,13 @@ class SparkExecutor:
         self.host.start()
 
     def run(self, job: RedoJob[pl.DataFrame]) -> Replayed[pl.DataFrame]:
-        fragment = job.fragment
-        if not isinstance(fragment, Fragment):
-            raise InvariantError("only fragments of operators can be replayed on Spark")
         try:
-            self.host.wait_ready()
-            with TemporaryDirectory(prefix="redo-", dir=self.host.scratch) as folder:
-                return self._replayed(job, fragment, Path(folder))
-        except (SparkError, OSError) as error:
+            return replay_job(self.host, job)
+        except (SparkError, OSError, MemoryError, pl.exceptions.PolarsError) as error:
             raise ReplayError(str(error)) from error
-
-    def _replayed(self, job: RedoJob[pl.DataFrame], fragment: Fragment, folder: Path) -> Replayed[pl.DataFrame]:
-        tasks = tasks_on(self.host, job.n_rows)
-        replay = Replay([fragment], fragment.leaves, folder, self.host.parallelism, tasks)
-        streams = [stage.stream for stage in fragment.stages]
-        before: dict[int, Any] = dict(zip(streams, job.state, strict=True))
-        made, after = replay.run(dict(zip(fragment.inputs, job.rows, strict=True)), before, job.upto)
-        leaves = {stream: (one.rows(), one.boundary) for stream, one in made.items()}
-        return Replayed(tuple(after.get(stream, before[stream]) for stream in streams), leaves)
 
 
 @cache
-def shared_executor(master: str) -> SparkExecutor:
+def shared_executor(master: str | None = None) -> SparkExecutor:
     """This process's one executor on a master: it stays warm from one run to the next, and ends with the process."""
-    return SparkExecutor(SparkHost(SparkSettings(master)))
+    return SparkExecutor(SparkHost(SparkSettings(master) if master else SparkSettings()))

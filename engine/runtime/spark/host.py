@@ -63,6 +63,10 @@ class SparkHost:
         """A folder that the workers see too."""
         if self.settings.scratch is not None:
             return self.settings.scratch
+        if not self.settings.on_loopback:
+            raise SparkError(
+                f"the workers of {self.settings.master} may be elsewhere: name a scratch folder they share"
+            )
         with self._lock:
             if self._closed:
                 raise SparkError("this Spark host is closed")
