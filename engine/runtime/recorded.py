@@ -84,7 +84,7 @@ def files_of(path: Path) -> list[Path]:
 
 def _scan(file: Path, source: Source) -> pl.LazyFrame:
     """A file's columns that the source wants; all of them where one is missing, so that the error can say more."""
-    types = dict(source.schema) | ({} if source.time is not None else {TUPLE_TIME: pl.Int64()})
+    types = ({} if source.time is not None else {TUPLE_TIME: pl.Int64()}) | dict(source.schema)
     rows = SCANNERS[file.suffix](file, types)
     return rows.select(list(types)) if types.keys() <= set(rows.collect_schema()) else rows
 

@@ -14,6 +14,8 @@ stable once the failure heals.
 """
 
 import os as _os
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 # Read by Polars at each group_by: its partitioned path adds floats up in an order that varies (docs/decisions).
 _os.environ["POLARS_NO_PARTITION"] = "1"
@@ -48,10 +50,14 @@ from evenflow.queries.deployment import Deployment
 from evenflow.queries.network import Network
 from evenflow.queries.stream import Stream
 
+if _TYPE_CHECKING:
+    from evenflow.engine.runtime.backfill.backfill import Backfilled, backfill
+
 __version__ = "0.1.0"
 
 __all__ = [
     "Aggregate",
+    "Backfilled",
     "Boundary",
     "Cut",
     "DeclarationError",
@@ -77,6 +83,7 @@ __all__ = [
     "Tentative",
     "TupleType",
     "Undo",
+    "backfill",
     "count",
     "first",
     "fold",
@@ -89,3 +96,12 @@ __all__ = [
     "std",
     "sum",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """What few programs need is imported when it is asked for."""
+    if name in ("Backfilled", "backfill"):
+        from evenflow.engine.runtime.backfill import backfill
+
+        return getattr(backfill, name)
+    raise AttributeError(f"module 'evenflow' has no attribute {name!r}")
