@@ -91,6 +91,12 @@ def run(quick: bool, say: Say) -> dict[str, Any]:
     }
 
 
+def failed_ratios(results: dict[str, Any]) -> list[str]:
+    """Comparing must cost less than folding, or undo/redo has no reason to be."""
+    share = results["compare_share"]
+    return [f"comparing takes {share} of what folding takes"] if share >= 1 else []
+
+
 def report(results: dict[str, Any]) -> str:
     return "\n".join(page(results))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import reconcile
+from bench import reconcile, spark
 
 FOLDER = Path(__file__).parent
 
@@ -57,4 +57,8 @@ def core_page(results: dict[str, Any]) -> list[str]:
     ]
 
 
-PAGES: dict[str, Callable[[dict[str, Any]], list[str]]] = {"core": core_page, "reconcile": reconcile.page}
+PAGES: dict[str, Callable[[dict[str, Any]], list[str]]] = {
+    "core": core_page,
+    "reconcile": reconcile.page,
+    "spark": spark.page,
+}

@@ -13,7 +13,7 @@ from evenflow.engine.simulator.result import Result
 from evenflow.engine.simulator.seen import allowance_us
 from evenflow.operators.items import Undo
 
-CONDITIONS = ("SKEW", "OVERLOADED", "CAUGHT_UP", "BLOCKED", "UNBLOCKED")
+CONDITIONS = ("REPLAY_FAILED", "SKEW", "OVERLOADED", "CAUGHT_UP", "BLOCKED", "UNBLOCKED")
 """The control items that tell of a condition; the others tell of states."""
 
 

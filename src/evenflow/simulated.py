@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from evenflow.engine.simulator.plot import plot as draw
 from evenflow.engine.simulator.result import Result
 from evenflow.engine.simulator.simulate import simulate
 from evenflow.facts import facts
+from evenflow.queries.deployment import Replay
 from evenflow.query_file import QueryFile, load, read_inputs
 from evenflow.story import tell
 from evenflow.terminal import plain_warnings
@@ -31,6 +33,8 @@ class Asked:
     until: str | None
     x: str | None
     bucket: str | None
+    replay: str | None
+    spark: str | None
     plot: Path | None
 
 
@@ -68,4 +72,14 @@ def _result(query: QueryFile, asked: Asked) -> Result:
     app = query.deployment if query.deployment is not None else query.network
     waiting = Console(stderr=True).status(f"simulating {query.network.name}")
     with plain_warnings(), waiting:
-        return simulate(app, inputs, asked.faults, asked.seed, until=asked.until, x=asked.x, bucket=asked.bucket)
+        return simulate(
+            app,
+            inputs,
+            asked.faults,
+            asked.seed,
+            until=asked.until,
+            x=asked.x,
+            bucket=asked.bucket,
+            replay=cast("Replay | None", asked.replay),
+            spark=asked.spark,
+        )

@@ -98,12 +98,14 @@ def _state(change: Mapping[str, Any], begin: int) -> str:
 
 
 def _tell_redos(console: Console, known: Mapping[str, Any]) -> None:
-    for (node, method), done in _grouped(known["redos"], "node", "method").items():
+    for (node, method, executor), done in _grouped(known["redos"], "node", "method", "executor").items():
         rows = sum(redo["rows"] for redo in done)
         fell_back = sum(redo["fell_back"] for redo in done)
-        back = f"; {fell_back} fell back to the reference" if fell_back else ""
+        back = f"; {fell_back} fell back to this" if fell_back else ""
         last = seconds(done[-1]["time_us"], known["start_us"])
-        text = f"redo: {node} reconciled {_often(done)} ({method}), {rows:,} rows folded again, done at {last}{back}"
+        where = "in the node" if executor == "local" else f"on {executor.capitalize()}"
+        how = f"{_often(done)} {where} ({method})"
+        text = f"redo: {node} reconciled {how}, {rows:,} rows folded again, done at {last}{back}"
         console.print(escape(text), soft_wrap=True)
 
 

@@ -171,7 +171,7 @@ class TestPlot:
 
     def test_the_picture_shows_faults_outputs_and_states(self) -> None:
         faults = simulated.faults(["a@2s..5s"], (), (), ("near@6s..6.5s",), ("b=100ms",))
-        asked = simulated.Asked("doors.py", faults, 3, (), None, None, None, None)
+        asked = simulated.Asked("doors.py", faults, 3, (), None, None, None, None, None, None)
         drawn = plot.figure(simulated._result(simulated.load("doors.py"), asked), "doors")
         bands = [[label.get_text() for label in panel.get_yticklabels()] for panel in (drawn.axes[0], drawn.axes[-1])]
         assert bands == [["cut a", "pause near", "skew b +100ms"], ["near"]]
