@@ -109,6 +109,10 @@ def simulate(
     until: Annotated[str | None, typer.Option(help="Stop at this virtual time, at rest or not.")] = None,
     x: Annotated[str | None, typer.Option(help="X, for a file that holds only a network.")] = None,
     bucket: Annotated[str | None, typer.Option(help="The bucket, for a file that holds only a network.")] = None,
+    replay: Annotated[
+        str | None, typer.Option(help="Where redo runs, for a file that holds only a network: local, spark or auto.")
+    ] = None,
+    spark: Annotated[str | None, typer.Option(metavar="MASTER", help="The Spark master that redo runs on.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the timeline: .png, .svg or .pdf.")] = None,
 ) -> None:
@@ -122,9 +126,54 @@ def simulate(
     from evenflow import simulated
 
     faults = simulated.faults(cut or (), stall or (), slow or (), pause or (), skew or ())
-    asked = simulated.Asked(file, faults, seed, input or (), until, x, bucket, plot)
+    asked = simulated.Asked(file, faults, seed, input or (), until, x, bucket, replay, spark, plot)
     if not simulated.show(asked, as_json):
         raise typer.Exit(1)
+
+
+@app.command()
+def doctor(
+    master: Annotated[str | None, typer.Option(help="Spark's master; without it, Spark within this machine.")] = None,
+    java: Annotated[str, typer.Option(metavar="auto|bundled|PATH", help="The Java for Spark.")] = "auto",
+    ntp: Annotated[Several, typer.Option(metavar="SERVER", help="An NTP server to ask: HOST or HOST:PORT.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where data is to be kept.")] = None,
+    no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not start Spark.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Look at this machine: packages, Java, Spark and its workers, ZeroMQ, clock and disk; and say what to do.
+
+    The exit code is 1 when there is a problem; warnings are none.
+
+    Example: evenflow doctor --ntp time.example.org --data results
+    """
+    from evenflow.doctor import show
+    from evenflow.engine.runtime.doctor.examine import POOL, Asked
+
+    if not show(Asked(master, java, ntp or POOL, data, spark=not no_spark), as_json):
+        raise typer.Exit(1)
+
+
+@app.command()
+def backfill(
+    file: File,
+    out: Annotated[Path, typer.Option(help="Write each output to this folder as Parquet.")],
+    input: Annotated[
+        Several, typer.Option(metavar="NAME=PATH", help="A source's recorded rows: file or folder.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For the file's own inputs(seed), where no --input is given.")] = 0,
+    master: Annotated[str | None, typer.Option(help="A Spark master, such as spark://host:7077.")] = None,
+    scratch: Annotated[Path | None, typer.Option(help="A folder that all workers share, for another master.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Run a whole network over recorded input as one batch on Spark: what the live engine emits as stable.
+
+    Reads Parquet, CSV, JSON lines and Arrow; a folder's files are read in the order of their names.
+
+    Example: evenflow backfill queries/intrusion.py --input monitor1=recorded/monitor1 --out results
+    """
+    from evenflow import backfilled
+
+    backfilled.show(backfilled.Asked(file, out, input or (), seed, master, scratch), as_json)
 
 
 @app.command()
