@@ -24,28 +24,25 @@ class Client(Generic[R]):
     def handle(self, event: Event, now_us: int) -> list[Effect]:
         match event:
             case Start():
-                return [self._subscribe(now_us), WakeAt(now_us + self._heartbeat_us)]
-            case Received(_, Message() as message):
-                return list(self._received(message, now_us))
+                return [self.port.subscribe(now_us), WakeAt(now_us + self._heartbeat_us)]
+            case Received(sender, Message() as message):
+                return list(self._received(sender, message, now_us))
             case Wake():
                 return list(self._wake(now_us))
             case _:
                 return []
 
-    def _subscribe(self, now_us: int) -> Send:
-        return Send(self.port.upstream, self.port.subscribe(now_us))
-
-    def _received(self, message: Message[R], now_us: int) -> Iterator[Effect]:
-        whole, item = self.port.receive(message, now_us)
+    def _received(self, sender: str, message: Message[R], now_us: int) -> Iterator[Effect]:
+        whole, item = self.port.receive(sender, message, now_us)
         if not whole:
-            yield self._subscribe(now_us)
+            yield self.port.subscribe(now_us, sender)
         elif item is not None:
             yield from self.linear.take(item)
 
     def _wake(self, now_us: int) -> Iterator[Effect]:
-        if self.port.silent(now_us):
-            yield self._subscribe(now_us)
+        for producer in self.port.silent(now_us):
+            yield self.port.subscribe(now_us, producer)
         ack = self.port.acknowledge()
         if ack is not None:
-            yield Send(self.port.upstream, ack)
+            yield Send(self.port.feeds.stable, ack)
         yield WakeAt(now_us + self._heartbeat_us)

@@ -6,11 +6,13 @@ simulator, or processes with sockets) turns effects into deliveries and deliveri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from evenflow.operators.items import Data, Item
 from evenflow.reconcile.job import RedoJob, Replayed
+from evenflow.reconcile.state import State
 
 R = TypeVar("R")
 
@@ -43,6 +45,16 @@ def on_tentative_lane(item: Item[Any] | Heartbeat) -> bool:
     return isinstance(item, Heartbeat | Data) and not item.stable
 
 
+class Lanes(NamedTuple):
+    """The lanes of a stream that a session brings."""
+
+    stable: bool = True
+    tentative: bool = True
+
+
+BOTH = Lanes()
+
+
 @dataclass(frozen=True, slots=True)
 class Subscribe:
     """Asks for a stream from the stable row ``next_id`` on, beyond the boundaries already reached."""
@@ -52,6 +64,15 @@ class Subscribe:
     next_id: int
     boundary: int
     tentative_boundary: int
+    lanes: Lanes = BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """Ends a session: the consumer reads from another replica now."""
+
+    stream: str
+    session: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +83,42 @@ class Ack:
     next_id: int
 
 
-Payload = Message[Any] | Subscribe | Ack
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Asks a replica, upstream or a partner, for a sign of life and for where it stands."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """Where a replica stands in one of its output streams."""
+
+    state: State
+    next_id: int
+    boundary: int
+    tentative_boundary: int
+    """``START``: there is nothing tentative."""
+    first_id: int
+    """The oldest stable row that it can still give."""
+
+    @property
+    def reached(self) -> int:
+        return max(self.boundary, self.tentative_boundary)
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """The answer to a ``Ping``."""
+
+    number: int
+    incarnation: int
+    """Changes with every restart: subscriptions of an earlier one are forgotten."""
+    streams: Mapping[str, StreamView]
+    """Empty while it recovers: it serves nobody."""
+
+
+Payload = Message[Any] | Subscribe | Unsubscribe | Ack | Ping | Pong
 
 
 @dataclass(frozen=True, slots=True)

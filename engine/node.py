@@ -126,7 +126,7 @@ class Node(Generic[R]):
                 self.dispatcher.rates.folded_here(self._sliced_rows, now_us - self._sliced_at_us)
             case Start():
                 for port in self.ports.values():
-                    yield Send(port.upstream, port.subscribe(now_us))
+                    yield port.subscribe(now_us)
             case _:
                 pass
         if now_us >= self._heartbeat_at_us:
@@ -142,9 +142,9 @@ class Node(Generic[R]):
     def _received(self, sender: str, message: Message[R], now_us: int) -> Generator[Effect, None, bool]:
         """Take an item of an input; gives whether it brought anything."""
         port = self.ports[sender, message.stream]
-        whole, item = port.receive(message, now_us)
+        whole, item = port.receive(sender, message, now_us)
         if not whole:
-            yield Send(port.upstream, port.subscribe(now_us))
+            yield port.subscribe(now_us, sender)
         if item is not None:
             self._insert(port, item, now_us)
             if isinstance(item, Data) and not message.replayed:
@@ -154,7 +154,7 @@ class Node(Generic[R]):
         return item is not None
 
     def _insert(self, port: Port[R], item: Item[R], now_us: int) -> None:
-        stream = self._inputs[port.upstream, port.stream]
+        stream = self._inputs[port.feeds.stable, port.stream]
         if isinstance(item, Data):
             if item.stable:
                 self.heads.insert(stream, item.rows, item.boundary.time)
@@ -171,11 +171,11 @@ class Node(Generic[R]):
         for publisher in self.publishers.values():
             yield from publisher.heartbeats(now_us, self.config.heartbeat_us)
         for port in self.ports.values():
-            if port.silent(now_us):
-                yield Send(port.upstream, port.subscribe(now_us))
+            for producer in port.silent(now_us):
+                yield port.subscribe(now_us, producer)
             ack = port.acknowledge()
             if ack is not None:
-                yield Send(port.upstream, ack)
+                yield Send(port.feeds.stable, ack)
 
     def _go_on(self, now_us: int, eager: bool) -> Iterator[Effect]:
         """Derive states, and let tentative heads go on as far as they may."""

@@ -1,73 +1,91 @@
 """A port: one consumer's end of one stream. It keeps ids gapless, skips what it knows, and asks again.
 
 Every stable item says which ids it brings; a boundary says which id comes next. A gap in ids, or a lost message of
-any kind, ends the session: nothing is applied, and the port subscribes again where it stands. It knows no time but
-the last sign of life.
+any kind, ends the session: nothing is applied, and the port subscribes again where it stands. Where it stands does not
+depend on the replica that it reads: each lane may come from another one, and change it at any time (Borealis §3.5).
+It knows no time but the last sign of life.
 """
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Iterator
+from typing import Generic, NamedTuple, TypeVar
 
-from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe, on_tentative_lane
-from evenflow.operators.items import Boundary, Data, Item, RecDone, Undo
+from evenflow.engine.messages import Ack, Heartbeat, Lanes, Message, Send, Subscribe, Unsubscribe
+from evenflow.engine.session import Heard, Session
+from evenflow.operators.items import Boundary, Data, Item, RecDone
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.times import FINAL, START
 
 R = TypeVar("R")
-SILENT_HEARTBEATS = 3
-PATIENCE_MAX = 64
+
+
+class Feeds(NamedTuple):
+    """The replicas that the two lanes of a stream come from."""
+
+    stable: str
+    tentative: str
 
 
 class Port(Generic[R]):
-    """Where a consumer stands in a stream that comes from ``upstream``."""
+    """Where a consumer stands in a stream, and its sessions with the replicas that make it."""
 
-    def __init__(self, stream: str, upstream: str, kernel: Kernel[R], heartbeat_us: int) -> None:
+    def __init__(
+        self, stream: str, upstream: str, kernel: Kernel[R], heartbeat_us: int, first_session: int = 0
+    ) -> None:
         self.stream = stream
-        self.upstream = upstream
+        self.feeds = Feeds(upstream, upstream)
         self.next_id = 1
         self.boundary = START
         self.tentative_boundary = START
         self.seen = START
         """How far time has passed, as the stream knows."""
-        self.session = 0
         self._kernel = kernel
         self._heartbeat_us = heartbeat_us
-        self._next_number = {False: 0, True: 0}
-        """What comes next on the stable and on the tentative lane."""
-        self._begun = False
-        """Whether anything of this session was heard: then upstream knows it."""
-        self._heard_us = 0
-        self._patience = 1
-        """Doubled with every session that falls silent, for a long replay may be on its way."""
+        self._last_session = first_session
+        """Session numbers rise through restarts too, or a producer takes a new one for an old one."""
+        self._sessions = {upstream: Session(upstream, heartbeat_us)}
         self._acked = 1
-        self._replaying = False
-        self._undoing = False
+
+    @property
+    def session(self) -> int:
+        """The number of the session that brings the stable lane."""
+        return self._sessions[self.feeds.stable].number
 
     @property
     def correcting(self) -> bool:
         """Whether what was missed or guessed is on its way: a replay, or a correction between its two marks."""
-        return self._replaying or self._undoing
+        return any(session.correcting for session in self._sessions.values())
 
     @property
     def reached(self) -> int:
         """How far the stream has come on either lane."""
         return max(self.boundary, self.tentative_boundary)
 
-    def subscribe(self, now_us: int) -> Subscribe:
-        """Ask for a new session; what an older one still brings is ignored. One that was never heard is asked again."""
-        if self._begun or not self.session:
-            self.session += 1
-            self._patience = min(2 * self._patience, PATIENCE_MAX)
-        self._begun = self._replaying = self._undoing = False
-        self._next_number = {False: 0, True: 0}
-        self._heard_us = now_us
-        return Subscribe(self.stream, self.session, self.next_id, self.boundary, self.tentative_boundary)
+    def switch(self, feeds: Feeds, now_us: int) -> Iterator[Send]:
+        """Read each lane from these replicas from now on, where that changes anything."""
+        wanted = {feeds.stable: Lanes(True, feeds.tentative == feeds.stable)}
+        wanted.setdefault(feeds.tentative, Lanes(False, True))
+        self.feeds = feeds
+        for producer in [name for name in self._sessions if name not in wanted]:
+            yield Send(producer, Unsubscribe(self.stream, self._sessions.pop(producer).number))
+        for producer, lanes in wanted.items():
+            session = self._sessions.get(producer)
+            if session is None or session.lanes != lanes:
+                self._sessions[producer] = Session(producer, self._heartbeat_us, lanes)
+                yield self.subscribe(now_us, producer)
 
-    def silent(self, now_us: int) -> bool:
-        """Whether nothing has been heard for so long that a message, or the subscription itself, must be lost."""
-        heartbeats = SILENT_HEARTBEATS * self._patience if self._begun else 1
-        return now_us - self._heard_us >= heartbeats * self._heartbeat_us
+    def subscribe(self, now_us: int, producer: str | None = None) -> Send:
+        """Ask for a new session; what an older one still brings is ignored. One that was never heard is asked again."""
+        session = self._sessions[producer or self.feeds.stable]
+        number = session.renew(self._last_session + 1, now_us)
+        self._last_session = max(self._last_session, number)
+        asked = Subscribe(self.stream, number, self.next_id, self.boundary, self.tentative_boundary, session.lanes)
+        return Send(session.producer, asked)
+
+    def silent(self, now_us: int) -> list[str]:
+        """The producers of which nothing has been heard for so long that something must be lost."""
+        return [name for name, session in self._sessions.items() if session.silent(now_us)]
 
     def acknowledge(self) -> Ack | None:
         """What upstream need not keep any longer, if that has changed."""
@@ -76,38 +94,31 @@ class Port(Generic[R]):
         self._acked = self.next_id
         return Ack(self.stream, self.next_id)
 
-    def receive(self, message: Message[R], now_us: int) -> tuple[bool, Item[R] | None]:
+    def receive(self, sender: str, message: Message[R], now_us: int) -> tuple[bool, Item[R] | None]:
         """Whether the session is whole, and the part of the item that is new, if any."""
-        if message.session != self.session:  # if an older one goes on for long, our subscription was lost
-            return self._begun or not self.silent(now_us), None
-        self._begun = True
-        if message.number != self._next_number[on_tentative_lane(message.item)]:
-            return False, None
+        session = self._sessions.get(sender)
+        if session is None:  # of a replica that we do not read any more
+            return True, None
+        heard = session.judge(message, now_us)
+        if heard != Heard.NEXT:
+            return heard == Heard.OLD, None
         item = message.item
         if isinstance(item, Data) and item.stable:
-            return self._stable(message, item, now_us)
-        self._hear(message, now_us)
+            return self._stable(session, message, item, now_us)
+        session.count(message, now_us)
         if isinstance(item, Heartbeat):
             return True, None
         if isinstance(item, Data):
             return True, self._tentative(item)
-        self._undoing = isinstance(item, Undo)
         if isinstance(item, RecDone) and item.upto >= self.tentative_boundary:
             self.tentative_boundary = START
         return True, item
 
-    def _hear(self, message: Message[R], now_us: int) -> None:
-        self._next_number[on_tentative_lane(message.item)] += 1
-        self._heard_us = now_us
-        if not message.replayed:
-            self._patience = 1
-
-    def _stable(self, message: Message[R], item: Data[R], now_us: int) -> tuple[bool, Data[R] | None]:
+    def _stable(self, session: Session, message: Message[R], item: Data[R], now_us: int) -> tuple[bool, Data[R] | None]:
         """Skip rows that are known; a row that is missing ends the session."""
         if item.first_id > self.next_id or item.boundary.last_id != item.first_id + self._kernel.count(item.rows) - 1:
             return False, None
-        self._hear(message, now_us)
-        self._replaying = message.replayed
+        session.count(message, now_us)
         last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
         later = self._see(item.boundary)
         known = min(self.next_id - item.first_id, self._kernel.count(item.rows))

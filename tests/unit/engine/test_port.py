@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from evenflow.engine.messages import Ack, Heartbeat, Message, Subscribe
-from evenflow.engine.port import PATIENCE_MAX, SILENT_HEARTBEATS, Port
+from evenflow.engine.port import Port
+from evenflow.engine.session import PATIENCE_MAX, SILENT_HEARTBEATS
 from evenflow.operators.items import Boundary, Data, RecDone, Undo
 from evenflow.operators.kernel import ListKernel
 from evenflow.operators.times import FINAL, START
@@ -33,14 +34,17 @@ class Wire:
 
     def subscribe(self) -> Subscribe:
         self.sent = {False: 0, True: 0}
-        return self.port.subscribe(self.now_us)
+        sent = self.port.subscribe(self.now_us)
+        assert sent.to == "main/1"
+        assert isinstance(sent.payload, Subscribe)
+        return sent.payload
 
     def give(self, item: Any, number: int | None = None, session: int | None = None, replayed: bool = False) -> Any:
         lane = isinstance(item, Heartbeat | Data) and not item.stable
         place = self.sent[lane] if number is None else number
         self.sent[lane] = place + 1
         message = Message("out", session or self.port.session, place, item, replayed)
-        return self.port.receive(message, self.now_us)
+        return self.port.receive("main/1", message, self.now_us)
 
     def rows(self, item: Any, **how: Any) -> Any:
         """What is new of an item, as (first id, rows, boundary)."""

@@ -131,15 +131,15 @@ def test_however_a_replay_is_cut_a_port_gets_each_row_once(
     def deliver(effects: Iterable[Any]) -> None:
         for effect in effects:
             before = port.boundary
-            whole, item = port.receive(effect.payload, 0)
+            whole, item = port.receive("main", effect.payload, 0)
             if not whole:
-                deliver(list(out.subscribe("c", port.subscribe(0), 0)))
+                deliver(list(out.subscribe("c", port.subscribe(0).payload, 0)))
             elif item is not None:
                 assert item.first_id == len(got) + 1
                 assert all(before <= row[0] < item.boundary.time for row in item.rows)
                 got.extend(item.rows)
 
-    deliver(out.subscribe("c", port.subscribe(0), 0))
+    deliver(out.subscribe("c", port.subscribe(0).payload, 0))
     for number, (offsets, width) in enumerate([*steps, ([], 1)]):
         rows = [(boundary + offset, len(expected) + i) for i, offset in enumerate(sorted(offsets)) if offset < width]
         effects = list(out.publish(stable(len(expected) + 1, rows, boundary + width), 0))
@@ -154,13 +154,13 @@ def test_however_a_replay_is_cut_a_port_gets_each_row_once(
 def test_heartbeats_show_that_the_last_stable_item_was_lost() -> None:
     """1. A row is sent and lost. 2. Nothing stable follows, only heartbeats. 3. The port must find out."""
     out, port = publisher(), Port[Rows]("out", "main", ListKernel(), 100)
-    list(out.subscribe("c", port.subscribe(0), 0))
+    list(out.subscribe("c", port.subscribe(0).payload, 0))
     list(out.publish(stable(1, [(1, "lost")], 10), 0))
     found = False
     for now_us in range(100, 10_000, 100):
         for effect in out.heartbeats(now_us, 100):
-            whole, _ = port.receive(effect.payload, now_us)
-            found = found or not whole or port.silent(now_us)
+            whole, _ = port.receive("main", effect.payload, now_us)
+            found = found or not whole or bool(port.silent(now_us))
     assert found
 
 
