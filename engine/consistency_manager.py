@@ -74,6 +74,14 @@ class ConsistencyManager(Generic[R]):
             yield from self._reconciled()
         self.state = state
 
+    def correcting(self, output: str) -> bool:
+        """Whether the fragment that makes an output is being corrected, whatever else above it fails."""
+        leaf = self._heads.plan.outputs[output]
+        return any(
+            state == State.STABILIZATION and leaf in fragment.fragment.leaves
+            for fragment, state in zip(self._heads.fragments, self._fragments, strict=True)
+        )
+
     def next_us(self) -> int | None:
         """When corrections will count as stopped if nothing comes."""
         moved = [f.corrected_us for f in self._heads.fragments if f.corrected_us is not None]

@@ -21,6 +21,8 @@ BATCH_ROWS = 2_000_000
 """So many rows are worth a job at once, even if more are on their way."""
 SPILL_US_PER_ROW = 0.1
 """What it takes to partition, write and read a row, before anybody has measured a job."""
+STALE_JOBS = 3
+"""After so many jobs the cost of a row here is measured anew."""
 _NEWEST = 0.5
 """The weight of a new measurement."""
 _SMALL_JOB = 0.2
@@ -36,12 +38,13 @@ class Rates:
     job_us: float = 300_000.0
     parallelism: int = 2
     """How many tasks of a job run at once."""
+    jobs_since_slice: int = 0
     ready_at_us: int = 0
     """When jobs can run at the earliest: Spark takes its time to start."""
 
     def job_is_quicker(self, rows: int, now_us: int) -> bool:
-        """Whether so many rows are sooner done in a job. The first slice here tells what a row costs."""
-        if self.local_us_per_row is None:
+        """Whether so many rows are sooner done in a job. Slices tell what a row costs here, first and now and then."""
+        if self.local_us_per_row is None or self.jobs_since_slice >= STALE_JOBS:
             return False
         each = self.job_us_per_row
         if each is None:
@@ -52,9 +55,11 @@ class Rates:
         """``took_us``: to the next slice, so that what the node had to do in between counts too."""
         if rows and took_us:
             self.local_us_per_row = _newer(self.local_us_per_row, took_us / rows)
+            self.jobs_since_slice = 0
 
     def folded_elsewhere(self, rows: int, took_us: int) -> None:
         """A job tells the cost of a row if it is long enough for rows to matter, and else the overhead."""
+        self.jobs_since_slice += 1
         for_rows = took_us - self.job_us
         if rows and for_rows > _SMALL_JOB * took_us:
             self.job_us_per_row = _newer(self.job_us_per_row, for_rows / rows)

@@ -1,9 +1,10 @@
 """The node: ports, heads, release, Consistency Manager and outputs behind ``handle(event, now_us) -> effects``.
 
 Every event ends in one *turn*: stable heads fold what is complete, states are derived, what is due is released to
-tentative heads, corrections are marked. Rows and boundaries are read before deadlines are looked at, so a node that
-was held up does not take its own delay for a failure of its inputs. What must be corrected waits for a turn of its
-own (``Again``), behind the inputs that are waiting: a burst of corrections never holds up what is new.
+tentative heads, corrections are marked. Only ``Wake`` and ``Again`` look at deadlines and at silence, and a driver
+gives them behind everything that has arrived: a node that was held up does not take its own delay for a failure of
+its inputs. What must be corrected waits for a turn of its own (``Again``): a burst of corrections never holds up what
+is new.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from evenflow.engine.messages import (
     Send,
     Start,
     Subscribe,
+    Wake,
     WakeAt,
 )
 from evenflow.engine.port import Port
@@ -102,9 +104,12 @@ class Node(Generic[R]):
         self._slicing = False
         """Whether a slice of redo is asked for and has not begun."""
         self._heartbeat_at_us = 0
+        self._read_all = False
+        """Whether everything that has arrived was read before this turn."""
 
     def handle(self, event: Event, now_us: int) -> list[Effect]:
         """The only way in: what happened, and when."""
+        self._read_all = isinstance(event, Start | Wake | Again)
         return list(self._handle(event, now_us))
 
     def _handle(self, event: Event, now_us: int) -> Iterator[Effect]:
@@ -129,7 +134,7 @@ class Node(Generic[R]):
                     yield port.subscribe(now_us)
             case _:
                 pass
-        if now_us >= self._heartbeat_at_us:
+        if self._read_all and now_us >= self._heartbeat_at_us:
             yield from self._heartbeat(now_us)
         yield from self._advance(now_us)
         yield from self._go_on(now_us, eager=not self._slicing)
@@ -187,10 +192,11 @@ class Node(Generic[R]):
 
     def _advance(self, now_us: int, redo_rows: int = 0) -> Iterator[Effect]:
         """Fold complete buckets; where there is something to correct, about ``redo_rows`` rows of them."""
-        self.dispatcher.arriving = any(port.correcting for port in self.ports.values())
-        done = self.heads.advance(redo_rows, now_us, self.dispatcher)
-        if redo_rows:
-            self._sliced_rows, self._sliced_at_us = done.corrected, now_us
+        arriving = self._correcting
+        self.dispatcher.arriving = bool(arriving)
+        done = self.heads.advance(redo_rows, now_us, self.dispatcher, arriving)
+        if redo_rows:  # where nothing is left, the time to the next slice says nothing of this one
+            self._sliced_rows, self._sliced_at_us = (done.corrected if done.more else 0), now_us
         for job in done.jobs:
             yield Control("REPLAY", self._where(job.number), f"{job.n_rows} rows on {self.dispatcher.name}")
             yield HandOut(job)
@@ -223,8 +229,8 @@ class Node(Generic[R]):
         if here:
             yield Redone(here)
         yield from self._publish_stable(done.outputs, now_us)
-        if done.redone:
-            backlog = sum(fragment.sunion.rows for fragment in self.heads.fragments) if done.more else 0
+        if done.redone and not self.dispatcher.arriving:
+            backlog = sum(fragment.sunion.complete_rows for fragment in self.heads.fragments if fragment.failing)
             yield from self._overload.observe(backlog, now_us)
         if done.more and not self._slicing:
             self._slicing = True
@@ -233,7 +239,7 @@ class Node(Generic[R]):
     def _let_go(self, now_us: int, eager: bool) -> None:
         """Decide how far the tentative heads may go; not ``eager``: only what is due, for redo may bring it stable."""
         facing = [f.sunion.cursor for f in self.heads.fragments if any(place.name for place in f.places)]
-        due = self._release.expire(now_us, min(facing))
+        due = self._release.expire(now_us if self._read_all else START, min(facing))
         self.heads.want(due)
         if not self.heads.failing:
             self._release.reset()
@@ -248,16 +254,19 @@ class Node(Generic[R]):
         seen = max(port.seen for port in self.ports.values())
         self.released = POLICIES[name](due, self.released, reached, seen, self.config.bucket_us)
 
+    @property
+    def _correcting(self) -> list[int]:
+        """The input streams whose corrections are on their way."""
+        return [number for place, number in self._inputs.items() if self.ports[place].correcting]
+
     def _states(self, now_us: int) -> Iterator[Effect]:
         """Derive states; where a correction ended, mark it."""
-        before = dict(self.manager.outputs)
-        correcting = [number for place, number in self._inputs.items() if self.ports[place].correcting]
-        yield from self.manager.update(now_us, correcting)
+        yield from self.manager.update(now_us, self._correcting)
         self.dispatcher.settled(number for number, f in enumerate(self.heads.fragments) if not f.failing)
         for name, state in self.manager.outputs.items():
             if state == State.STABLE:
                 yield from self._rec_done(name, True, now_us)
-            elif state == State.UP_FAILURE and before[name] == State.STABILIZATION:
+            elif state == State.UP_FAILURE and not self.manager.correcting(name):
                 yield from self._rec_done(name, False, now_us)
 
     def _rec_done(self, name: str, met: bool, now_us: int) -> Iterator[Effect]:
@@ -289,5 +298,9 @@ class Node(Generic[R]):
         return min(output.cursor, max(seen))
 
     def _wake(self, now_us: int) -> Iterator[Effect]:
-        times = [self._heartbeat_at_us, self._release.next_us, self.manager.next_us()]
-        yield WakeAt(min(time for time in times if time is not None and time > now_us))
+        """Come back for the next deadline; for one that has passed as soon as everything was read."""
+        times = [max(time, now_us) for time in (self._heartbeat_at_us, self._release.next_us) if time is not None]
+        settled_us = self.manager.next_us()
+        if settled_us is not None and settled_us > now_us:
+            times.append(settled_us)
+        yield WakeAt(min(times))

@@ -99,12 +99,16 @@ class Port(Generic[R]):
         session = self._sessions.get(sender)
         if session is None:  # of a replica that we do not read any more
             return True, None
-        heard = session.judge(message, now_us)
+        heard, item = session.judge(message, now_us), message.item
+        if heard == Heard.OLD and isinstance(item, Data) and item.stable:  # rows are known by id, whoever brings them
+            return True, self._stable(item) if self._fits(item) else None
         if heard != Heard.NEXT:
             return heard == Heard.OLD, None
-        item = message.item
         if isinstance(item, Data) and item.stable:
-            return self._stable(session, message, item, now_us)
+            if not self._fits(item):
+                return False, None
+            session.count(message, now_us)
+            return True, self._stable(item)
         session.count(message, now_us)
         if isinstance(item, Heartbeat):
             return True, None
@@ -114,11 +118,13 @@ class Port(Generic[R]):
             self.tentative_boundary = START
         return True, item
 
-    def _stable(self, session: Session, message: Message[R], item: Data[R], now_us: int) -> tuple[bool, Data[R] | None]:
-        """Skip rows that are known; a row that is missing ends the session."""
-        if item.first_id > self.next_id or item.boundary.last_id != item.first_id + self._kernel.count(item.rows) - 1:
-            return False, None
-        session.count(message, now_us)
+    def _fits(self, item: Data[R]) -> bool:
+        """Whether no row is missing before it or in it."""
+        rows = self._kernel.count(item.rows)
+        return item.first_id <= self.next_id and item.boundary.last_id == item.first_id + rows - 1
+
+    def _stable(self, item: Data[R]) -> Data[R] | None:
+        """What is new of it: rows that are known are skipped."""
         last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
         later = self._see(item.boundary)
         known = min(self.next_id - item.first_id, self._kernel.count(item.rows))
@@ -126,9 +132,9 @@ class Port(Generic[R]):
         last_id, seen = max(last_id, self.next_id - 1), item.boundary.evidence
         fresh = Data(rows, item.first_id + known, Boundary(boundary, True, last_id, seen))
         if boundary == self.boundary and not self._kernel.count(rows) and not later:
-            return True, None
+            return None
         self.next_id, self.boundary = fresh.boundary.last_id + 1, boundary
-        return True, fresh
+        return fresh
 
     def _see(self, boundary: Boundary) -> bool:
         """Whether time is now known to have passed further. The final boundary says nothing of it."""

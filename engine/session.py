@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from evenflow.engine.messages import BOTH, Heartbeat, Lanes, Message, on_tentative_lane
-from evenflow.operators.items import Data, Undo
+from evenflow.engine.messages import BOTH, Lanes, Message, on_tentative_lane
+from evenflow.operators.items import RecDone, Undo
 
 SILENT_HEARTBEATS = 3
 PATIENCE_MAX = 64
@@ -76,9 +76,10 @@ class Session:
         lane = on_tentative_lane(message.item)
         self._next[lane] += 1
         self._heard_us = now_us
-        if not message.replayed:
+        if not lane:
+            # A replay stands in one piece: whatever else comes on its lane comes behind it.
+            self.replaying = message.replayed
+        if not self.replaying and not message.replayed:
             self._patience = 1
-        if isinstance(message.item, Data):
-            self.replaying = message.replayed if message.item.stable else self.replaying
-        elif not isinstance(message.item, Heartbeat):
+        if isinstance(message.item, Undo | RecDone):
             self.undoing = isinstance(message.item, Undo)

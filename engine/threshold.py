@@ -8,8 +8,10 @@ from evenflow.operators.errors import DeclarationError
 from evenflow.operators.times import readable
 
 ALPHA = 0.9
-SLICES = 4
-"""A slice of redo takes at most the margin's share 1/4; so the margin must hold the other needs in 3/4."""
+REDO_SHARE = 4
+"""The share of the margin that slices of redo may take is 1/4; so it must hold the other needs in 3/4."""
+SLICES = 2
+"""A message may wait for a slice before it is read, and what it makes due for another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +52,14 @@ class Threshold:
         """(1−α)X"""
         return self.x_us - self.hold_us
 
-    @property
-    def slice_us(self) -> int:
-        """How long one slice of redo may keep the node busy."""
-        return self.margin_us // SLICES
+    def slice_us(self, heartbeat_us: int) -> int:
+        """How long one slice of redo may keep the node busy: consumers that hear nothing take it for dead."""
+        return min(self.margin_us // REDO_SHARE // SLICES, heartbeat_us)
 
     @classmethod
     def fit(cls, node: str, x_us: int, timing: Timing) -> Threshold:
         """α is 0.9, or smaller where the margin needs it."""
-        margin_us = -(-timing.needed_us * SLICES // (SLICES - 1))
+        margin_us = -(-timing.needed_us * REDO_SHARE // (REDO_SHARE - 1))
         hold_us = min(int(ALPHA * x_us), x_us - margin_us)
         if hold_us < timing.apart_us:
             raise DeclarationError(

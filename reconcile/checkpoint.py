@@ -30,10 +30,13 @@ class CheckpointRedo(Generic[R]):
         self._fragment = fragment
         self._kernel = kernel
 
-    def next_upto(self, sunion: SUnion[R], rows_max: int | None) -> int:
-        return sunion.ready(rows_max)
+    def ready(self, sunion: SUnion[R], arriving: bool = False) -> bool:
+        return sunion.complete_upto > sunion.cursor
 
-    def step(self, sunion: SUnion[R], upto: int) -> Stepped[R]:
+    def correct(self, sunion: SUnion[R], rows_max: int | None, arriving: bool = False) -> Stepped[R] | None:
+        upto = sunion.ready(rows_max)
+        if upto <= sunion.cursor:
+            return None
         rows = sunion.take(upto)
         self.state, leaves = self._fragment.step(self.state, rows, upto)
         return Stepped(leaves, sum(map(self._kernel.count, rows)))

@@ -39,6 +39,8 @@ class FragmentHeads(Generic[R]):
         """How far results were wanted before they could be stable."""
         self.corrected_us: int | None = None
         """When the stable head last moved in this failure."""
+        self.arriving = False
+        """Whether more corrections of its inputs are on their way."""
         self.away: RedoJob[R] | None = None
         """Redo that runs elsewhere; meanwhile the stable head stays where it is."""
         self._gaps = Gaps(len(places))
@@ -76,17 +78,18 @@ class FragmentHeads(Generic[R]):
         if upto >= self.sunion.reached(place):
             self._gaps.clear(place)
 
-    def can_correct(self, rows_max: int | None = None) -> bool:
-        return self.away is None and self.redo.next_upto(self.sunion, rows_max) > self.sunion.cursor
+    @property
+    def can_correct(self) -> bool:
+        """Whether the stable head can go on here."""
+        return self.away is None and self.redo.ready(self.sunion, self.arriving)
 
     def correct(self, rows_max: int | None, now_us: int) -> Stepped[R] | None:
         """Move the stable head, if it can move."""
-        if not self.can_correct(rows_max):
+        if not self.can_correct:
             return None
-        upto = self.redo.next_upto(self.sunion, rows_max)
         if self.failing:
             self.corrected_us = now_us
-        return self.redo.step(self.sunion, upto)
+        return self.redo.correct(self.sunion, rows_max, self.arriving)
 
     @property
     def can_send_off(self) -> bool:
@@ -136,8 +139,8 @@ class FragmentHeads(Generic[R]):
         head = self.tentative
         if upto <= (self.sunion.cursor if head is None else head.cursor):
             return None
-        if head is None and self.can_correct(1):  # nothing tentative was shown: let it come out stable
-            return None
+        if head is None and (self.away is not None or self.can_correct):
+            return None  # nothing tentative was shown: let it come out stable, wherever it is folded
         if head is None:
             head = self.tentative = TentativeHead(self.redo.begin(), self.sunion.cursor, self.sunion.cursor)
         since, rows = head.cursor, self.sunion.peek(head.cursor, upto)
@@ -167,7 +170,7 @@ class FragmentHeads(Generic[R]):
         boundaries = self.sunion.boundaries
         coming = bool(correcting) and correcting[boundaries.index(min(boundaries))]
         lately = self.corrected_us is not None and (coming or now_us - self.corrected_us < patience_us)
-        return State.STABILIZATION if lately or self.can_correct(1) else State.UP_FAILURE
+        return State.STABILIZATION if lately or self.can_correct else State.UP_FAILURE
 
     def _target(self, released: int) -> int:
         """How far tentative work can go: ``released`` on the node's inputs, the boundaries of either lane inside."""

@@ -7,7 +7,7 @@ as the node releases them. Nothing here knows a clock, ids or policies.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -134,34 +134,53 @@ class Heads(Generic[R]):
         for fragment, place in self._readers.get(stream, ()):
             fragment.clear_tentative(place, upto)
 
-    def advance(self, rows_max: int | None = None, now_us: int = 0, dispatch: Dispatch | None = None) -> Advanced[R]:
+    def advance(
+        self,
+        rows_max: int | None = None,
+        now_us: int = 0,
+        dispatch: Dispatch | None = None,
+        arriving: Collection[int] = (),
+    ) -> Advanced[R]:
         """Fold buckets that are complete, from the inputs to the outputs.
 
-        Fragments that have something to correct fold about ``rows_max`` rows together, or hand it out where
-        ``dispatch`` says so; the others are not kept waiting by them.
+        Fragments that have something to correct fold about ``rows_max`` rows together (0: not now), each its share, or
+        hand it out where ``dispatch`` says so; the others are not kept waiting by them. ``arriving`` are the node's
+        input streams whose corrections are on their way.
         """
         done: Advanced[R] = Advanced()
         waiting: set[int] = set()
+        coming = set(arriving)
+        share = rows_max and max(1, rows_max // max(1, sum(fragment.failing for fragment in self.fragments)))
         for number, fragment in enumerate(self.fragments):
-            while True:
-                correcting = fragment.failing
-                left = rows_max - done.corrected if correcting and rows_max is not None else None
-                where = Where.HERE
-                if correcting and (left is None or left > 0) and dispatch is not None and fragment.can_send_off:
-                    where = dispatch.where(number, fragment.sunion.complete_rows, now_us)
-                if where == Where.ELSEWHERE:
-                    done.jobs.append(fragment.send_off(number))
-                elif where == Where.WAIT:
-                    waiting.add(number)
-                    break
-                stepped = fragment.correct(left, now_us) if left is None or left > 0 else None
-                if stepped is not None:
-                    how = How(fragment.redo.name, "local", fragment.redo.fell_back or where == Where.INSTEAD)
-                    self._corrected(done, number, stepped, how if correcting else None)
-                elif not self._meet(fragment):  # where they met, undo/redo has its state back and can go on
-                    break
-        done.more = any(f.failing and f.can_correct(1) for n, f in enumerate(self.fragments) if n not in waiting)
+            fragment.arriving = not coming.isdisjoint(fragment.fragment.inputs)
+            if not self._advance(number, share, now_us, dispatch, done):
+                waiting.add(number)
+            if fragment.failing and (fragment.away is not None or fragment.can_correct):
+                coming.update(leaf for leaf in fragment.fragment.leaves if leaf not in self.plan.inputs)
+        done.more = any(f.failing and f.can_correct for n, f in enumerate(self.fragments) if n not in waiting)
         return done
+
+    def _advance(
+        self, number: int, rows_max: int | None, now_us: int, dispatch: Dispatch | None, done: Advanced[R]
+    ) -> bool:
+        """The same for one fragment; False if it waits for more to come."""
+        fragment, cost = self.fragments[number], 0
+        while True:
+            correcting, where = fragment.failing, Where.HERE
+            if correcting and rows_max != 0 and dispatch is not None and fragment.can_send_off:
+                where = dispatch.where(number, fragment.sunion.complete_rows, now_us)
+            if where == Where.WAIT:
+                return False
+            if where == Where.ELSEWHERE:
+                done.jobs.append(fragment.send_off(number))
+            left = rows_max - cost if correcting and rows_max is not None else None
+            stepped = fragment.correct(left, now_us) if left is None or left > 0 else None
+            if stepped is not None:
+                how = How(fragment.redo.name, "local", fragment.redo.fell_back or where == Where.INSTEAD)
+                self._corrected(done, number, stepped, how if correcting else None)
+                cost += stepped.cost
+            elif not self._meet(fragment):  # where they met, undo/redo has its state back and can go on
+                return True
 
     def came_back(self, number: int, replayed: Replayed[R], executor: str, now_us: int) -> Advanced[R]:
         """A job is done: the fragment's stable head is where it ended."""

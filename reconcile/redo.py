@@ -16,12 +16,19 @@ MethodName = Literal["checkpoint", "undo"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stepped(Generic[R]):
-    """One stable step: what came out, and how many rows were folded for it."""
+    """One stable step: what came out, if anything, and how many rows were folded for it."""
 
     leaves: Leaves[R]
     folded: int
     undone: bool = False
-    """Whether state was undone, and rebuilt from input history, for this step."""
+    """Whether state was undone, to be rebuilt from input history."""
+    compared: int = 0
+    """Rows that were only compared, at about a quarter of the cost."""
+
+    @property
+    def cost(self) -> int:
+        """What it took, in rows folded."""
+        return self.folded + self.compared // 4
 
 
 class Redo(Protocol[R]):
@@ -34,12 +41,12 @@ class Redo(Protocol[R]):
     state: Any
     """The stable head's state; None while the method has given it up."""
 
-    def next_upto(self, sunion: SUnion[R], rows_max: int | None) -> int:
-        """How far the next stable step can go; the SUnion's cursor if it cannot."""
+    def ready(self, sunion: SUnion[R], arriving: bool = False) -> bool:
+        """Whether there is something to do for complete buckets. ``arriving``: more of them are on their way."""
         ...
 
-    def step(self, sunion: SUnion[R], upto: int) -> Stepped[R]:
-        """Fold complete buckets up to ``upto``."""
+    def correct(self, sunion: SUnion[R], rows_max: int | None, arriving: bool = False) -> Stepped[R] | None:
+        """Do a part of it: fold about ``rows_max`` rows (None: all), and take from the SUnion what is done with."""
         ...
 
     def replayed(self, state: Any, upto: int, rows: tuple[R, ...]) -> None:

@@ -4,7 +4,8 @@ While there is tentative work the stable head is only a cursor: its *stream mark
 history behind the marker, as long as the fragment's horizon, and a journal of the tentative steps. When corrected
 buckets come, each is compared with what the step had folded. As long as nothing changed, what the step gave *is* the
 stable output, and no row is folded again. At the first change the state is undone: rebuilt from the history at the
-marker, and the corrected rows are folded onto it.
+marker, a part after the other, and the corrected rows are folded onto it. So it is where complete buckets end within
+a tentative step and no more are on their way: the stable head does not wait for the rest of the step.
 """
 
 from __future__ import annotations
@@ -51,10 +52,12 @@ class UndoRedo(Generic[R]):
         self._tentative_state: Any = None
         self._history: deque[tuple[int, tuple[R, ...]]] = deque()
         self._journal: deque[_Step[R]] = deque()
+        self._rebuilding: deque[tuple[int, tuple[R, ...]]] = deque()
+        """The part of the history that the undone state has still to fold."""
 
     @property
     def can_begin(self) -> bool:
-        return not self._given
+        return not self._given and not self._rebuilding
 
     @property
     def references(self) -> int:
@@ -65,23 +68,28 @@ class UndoRedo(Generic[R]):
         kept = [*(rows for _, rows in self._history), *(step.rows for step in self._journal)]
         return sum(self._kernel.count(part) for rows in kept for part in rows)
 
-    def next_upto(self, sunion: SUnion[R], rows_max: int | None) -> int:
-        if not self._given:
-            return sunion.ready(rows_max)
-        if self._journal and self._journal[0].upto <= sunion.complete_upto:
-            return self._journal[0].upto
-        return sunion.cursor
+    def ready(self, sunion: SUnion[R], arriving: bool = False) -> bool:
+        if not self._given or not arriving:
+            return sunion.complete_upto > sunion.cursor
+        return bool(self._journal) and self._journal[0].upto <= sunion.complete_upto
 
-    def step(self, sunion: SUnion[R], upto: int) -> Stepped[R]:
-        since = sunion.cursor
+    def correct(self, sunion: SUnion[R], rows_max: int | None, arriving: bool = False) -> Stepped[R] | None:
+        if not self.ready(sunion, arriving):
+            return None
+        if self._given:
+            return self._compared(sunion) or self._undo()
+        if self._rebuilding:
+            return self._rebuild(rows_max)
+        upto = sunion.ready(rows_max)
         rows = sunion.take(upto)
-        stepped = self._corrected(rows, since, upto) if self._given else self._fold(rows, upto)
+        self.state, leaves = self._fragment.step(self.state, rows, upto)
         self._remember(upto, rows)
-        return stepped
+        return Stepped(leaves, self._count(rows))
 
     def replayed(self, state: Any, upto: int, rows: tuple[R, ...]) -> None:
         self.state, self._given = state, False
         self._journal.clear()
+        self._rebuilding.clear()
         self._tentative_state = None
         self._remember(upto, rows)
 
@@ -101,29 +109,40 @@ class UndoRedo(Generic[R]):
         self._tentative_state = None
         self._journal.clear()
 
-    def _corrected(self, rows: tuple[R, ...], since: int, upto: int) -> Stepped[R]:
-        """Take a tentative step as stable if its rows did not change; else undo."""
-        done = self._journal.popleft()
-        if all(map(self._kernel.same, rows, done.rows)):
-            return Stepped(done.leaves, folded=0)
-        rebuilt = self._rebuild(since)
-        stepped = self._fold(rows, upto)
-        return Stepped(stepped.leaves, stepped.folded + rebuilt, undone=True)
+    def _compared(self, sunion: SUnion[R]) -> Stepped[R] | None:
+        """Take the next tentative step as stable, if it is complete and its rows did not change."""
+        if not self._journal or self._journal[0].upto > sunion.complete_upto:
+            return None
+        done = self._journal[0]
+        rows = sunion.look(done.upto)
+        if not all(map(self._kernel.same, rows, done.rows)):
+            return None
+        self._journal.popleft()
+        sunion.drop(done.upto)
+        self._remember(done.upto, rows)
+        return Stepped(done.leaves, folded=0, compared=self._count(rows))
 
-    def _fold(self, rows: tuple[R, ...], upto: int) -> Stepped[R]:
-        self.state, leaves = self._fragment.step(self.state, rows, upto)
-        return Stepped(leaves, sum(map(self._kernel.count, rows)))
-
-    def _rebuild(self, marker: int) -> int:
-        """The state at the marker out of the input history; gives how many rows that took."""
+    def _undo(self) -> Stepped[R]:
+        """Give up what tentative work made of the state; it will be rebuilt."""
         self.state, self._given = self._fragment.initial(), False
-        self._journal.clear()
         self._tentative_state = None
-        if not self._history:
-            return 0
-        parts = zip(*(rows for _, rows in self._history), strict=True)
-        rows = tuple(self._kernel.concat(part) for part in parts)
-        self.state, _ = self._fragment.step(self.state, rows, marker)
+        self._journal.clear()
+        self._rebuilding = deque(self._history)
+        return Stepped({}, folded=0, undone=True)
+
+    def _rebuild(self, rows_max: int | None) -> Stepped[R]:
+        """Fold a part of the history again; what comes out of it was sent before."""
+        parts: list[tuple[R, ...]] = []
+        folded = 0
+        while self._rebuilding and (rows_max is None or not parts or folded < rows_max):
+            marker, rows = self._rebuilding.popleft()
+            parts.append(rows)
+            folded += self._count(rows)
+        whole = tuple(self._kernel.concat(part) for part in zip(*parts, strict=True))
+        self.state, _ = self._fragment.step(self.state, whole, marker)
+        return Stepped({}, folded)
+
+    def _count(self, rows: tuple[R, ...]) -> int:
         return sum(map(self._kernel.count, rows))
 
     def _remember(self, upto: int, rows: tuple[R, ...]) -> None:

@@ -99,6 +99,9 @@ class Layout(Generic[R]):
     def threshold(self, node: str) -> Threshold:
         return Threshold.fit(node, self.choices[node].x_us, self.settings.timing)
 
+    def slice_us(self, node: str) -> int:
+        return self.threshold(node).slice_us(self.settings.heartbeat_us)
+
     def config(self, node: str) -> NodeConfig:
         """What the node is told."""
         producers, settings, choices = self.producers(), self.settings, self.choices[node]
@@ -118,7 +121,7 @@ class Layout(Generic[R]):
             settings.bucket_us,
             threshold,
             settings.heartbeat_us,
-            max(1, int(threshold.slice_us / max(settings.costs.redo_us_per_row, 1e-3))),
+            max(1, int(self.slice_us(node) / max(settings.costs.redo_us_per_row, 1e-3))),
             choices.reconcile,
             choices.on_failure,
             choices.on_stabilization,

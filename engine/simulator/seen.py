@@ -39,7 +39,7 @@ def allowance_us(run: Run[Any], output: str) -> int:
 
 
 def _x_us(run: Run[Any], node: str) -> int:
-    over = run.busy_us_max.get(address(node), 0) - run.layout.threshold(node).slice_us
+    over = run.busy_us_max.get(address(node), 0) - run.layout.slice_us(node)
     return run.layout.choices[node].x_us + 2 * max(over, 0)
 
 

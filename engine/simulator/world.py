@@ -46,6 +46,8 @@ class _Actor:
     processing_us: int
     pauses: list[tuple[int, int]] = field(default_factory=list)
     inbox: deque[Event] = field(default_factory=deque)
+    put_behind: set[type] = field(default_factory=set)
+    """``Wake`` and ``Again`` where they were put behind what had arrived: once, or steady input would starve them."""
     busy_until_us: int = 0
     wake_us: int = -1
 
@@ -104,9 +106,14 @@ class World:
             if free_us > self.now_us:
                 self.at(free_us, address, None)
                 return
+            event = actor.inbox.popleft()
+            if isinstance(event, Wake | Again) and actor.inbox and type(event) not in actor.put_behind:
+                actor.put_behind.add(type(event))
+                actor.inbox.append(event)
+                continue
+            actor.put_behind.discard(type(event))
             self.events += 1
-            effects = actor.core.handle(actor.inbox.popleft(), self.now_us)
-            self._carry_out(address, actor, effects)
+            self._carry_out(address, actor, actor.core.handle(event, self.now_us))
 
     def _carry_out(self, address: str, actor: _Actor, effects: list[Effect]) -> None:
         actor.busy_until_us = self.now_us

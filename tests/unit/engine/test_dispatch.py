@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenflow.engine.dispatch import BATCH_ROWS, TRIES, Dispatcher, Rates
+from evenflow.engine.dispatch import BATCH_ROWS, STALE_JOBS, TRIES, Dispatcher, Rates
 from evenflow.reconcile.job import Where
 
 SECOND = 1_000_000
@@ -43,6 +43,18 @@ def test_a_long_job_tells_the_cost_of_a_row_and_a_short_one_the_overhead() -> No
     assert rates.job_us == pytest.approx(150_000)
     rates.folded_elsewhere(1_000_000, 1_150_000)
     assert rates.job_us_per_row == pytest.approx(0.75)
+
+
+def test_after_some_jobs_the_cost_here_is_measured_anew() -> None:
+    """What was measured once may have been wrong; a slice costs little."""
+    rates = Rates(1_000.0, 0.1, 100_000)
+    for _ in range(STALE_JOBS):
+        assert rates.job_is_quicker(10**6, 0)
+        rates.folded_elsewhere(10**6, 200_000)
+    assert not rates.job_is_quicker(10**6, 0)
+    rates.folded_here(100, 10)
+    assert rates.local_us_per_row == pytest.approx(500.05)
+    assert rates.job_is_quicker(10**6, 0)
 
 
 def test_spark_waits_for_what_is_on_its_way_but_not_for_ever() -> None:

@@ -134,23 +134,25 @@ def test_a_replay_in_other_chunks_gives_each_row_once(wire: Wire) -> None:
     assert wire.stands == (9, 9, START)
 
 
-def test_what_an_older_session_still_brings_is_ignored(wire: Wire) -> None:
+def test_what_an_older_session_still_brings_counts_if_ids_say_what_it_is(wire: Wire) -> None:
     wire.give(stable(1, [(1, "a")], 10))
     wire.subscribe()
     assert wire.port.session == 2
-    assert wire.give(stable(2, [(11, "b")], 20), number=1, session=1) == (True, None)
-    assert wire.give(tentative([(11, "x")], 20), number=0, session=1) == (True, None)
-    assert wire.stands == (2, 10, START)
-    assert wire.rows(stable(2, [(11, "b")], 20), number=0) == (2, [(11, "b")], 20)
+    assert wire.rows(stable(2, [(11, "b")], 20), number=1, session=1) == (2, [(11, "b")], 20)
+    assert wire.give(stable(4, [(31, "d")], 40), number=3, session=1) == (True, None), "a gap"
+    assert wire.give(tentative([(21, "x")], 30), number=0, session=1) == (True, None)
+    assert wire.stands == (3, 20, START)
+    wire.sent = {False: 0, True: 0}
+    assert wire.rows(stable(2, [(11, "b"), (21, "c")], 30), replayed=True) == (3, [(21, "c")], 30)
 
 
 def test_an_older_session_that_goes_on_shows_that_the_subscription_was_lost(wire: Wire) -> None:
     wire.give(stable(1, [(1, "a")], 10))
     wire.subscribe()
     wire.now_us = HEARTBEAT_US - 1
-    assert wire.give(stable(2, [], 20), session=1) == (True, None)
+    assert wire.give(tentative([], 20), session=1) == (True, None)
     wire.now_us = HEARTBEAT_US
-    assert wire.give(stable(2, [], 30), session=1) == (False, None)
+    assert wire.give(tentative([], 30), session=1) == (False, None)
     assert wire.subscribe() == Subscribe("out", 2, 2, 10, START)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenflow as ef
-from evenflow.engine.threshold import SLICES, Threshold, Timing
+from evenflow.engine.threshold import REDO_SHARE, SLICES, Threshold, Timing
 
 DEFAULT = Timing(100_000, 100_000, 10_000, 1_000)
 
@@ -19,13 +19,14 @@ def test_what_the_margin_must_cover() -> None:
 
 def test_a_long_x_is_held_for_nine_tenths() -> None:
     threshold = Threshold.fit("site", 10_000_000, DEFAULT)
-    assert (threshold.hold_us, threshold.margin_us, threshold.slice_us) == (9_000_000, 1_000_000, 250_000)
+    assert (threshold.hold_us, threshold.margin_us) == (9_000_000, 1_000_000)
+    assert (threshold.slice_us(10**9), threshold.slice_us(100_000)) == (125_000, 100_000)
 
 
 def test_a_short_x_gives_up_holding_for_the_margin() -> None:
     threshold = Threshold.fit("site", 1_000_000, DEFAULT)
     assert threshold.margin_us == 294_667  # 221 ms and a slice of a quarter
-    assert threshold.margin_us - threshold.slice_us >= DEFAULT.needed_us
+    assert threshold.margin_us - SLICES * threshold.slice_us(10**9) >= DEFAULT.needed_us
 
 
 def test_an_x_that_leaves_nothing_to_wait_with_says_what_to_do() -> None:
@@ -47,9 +48,12 @@ def test_the_margin_always_holds_the_needs_and_one_slice(x_us: int, timing: Timi
     try:
         threshold = Threshold.fit("n", x_us, timing)
     except ef.DeclarationError:
-        assert x_us - timing.needed_us * SLICES / (SLICES - 1) < timing.apart_us + 1 or 0.9 * x_us < timing.apart_us
+        assert (
+            x_us - timing.needed_us * REDO_SHARE / (REDO_SHARE - 1) < timing.apart_us + 1
+            or 0.9 * x_us < timing.apart_us
+        )
         return
     assert threshold.hold_us + threshold.margin_us == x_us
     assert threshold.hold_us >= timing.apart_us
     assert threshold.hold_us <= 0.9 * x_us
-    assert threshold.margin_us * (SLICES - 1) >= timing.needed_us * SLICES
+    assert threshold.margin_us * (REDO_SHARE - 1) >= timing.needed_us * REDO_SHARE

@@ -22,18 +22,23 @@ def test_a_step_folds_the_complete_buckets_and_counts_their_rows() -> None:
     redo, sunion, _ = fresh()
     sunion.insert(0, [(1, "k", 5), (12, "k", 7)], 20)
     sunion.insert(1, [(2, "k", 1)], 15)
-    assert redo.next_upto(sunion, None) == 10
-    stepped = redo.step(sunion, 10)
+    assert redo.ready(sunion)
+    stepped = redo.correct(sunion, None)
+    assert stepped is not None
     assert stepped.leaves == {LEAF: ([(1, "k", 5, 1), (2, "k", 6, 2)], 10)}
     assert (stepped.folded, stepped.undone) == (2, False)
-    assert redo.next_upto(sunion, None) == sunion.cursor == 10
+    assert sunion.cursor == 10
+    assert not redo.ready(sunion)
+    assert redo.correct(sunion, None) is None
 
 
 def test_a_slice_is_about_as_many_rows_as_allowed() -> None:
-    redo, sunion, _ = fresh()
-    sunion.insert(0, [(1, "k", 1), (2, "k", 1), (12, "k", 1)], 30)
-    sunion.insert(1, [], 30)
-    assert [redo.next_upto(sunion, n) for n in (1, 2, 3, 4, None)] == [10, 10, 20, 30, 30]
+    for rows_max, cursor in ((1, 10), (2, 10), (3, 20), (4, 30), (None, 30)):
+        redo, sunion, _ = fresh()
+        sunion.insert(0, [(1, "k", 1), (2, "k", 1), (12, "k", 1)], 30)
+        sunion.insert(1, [], 30)
+        redo.correct(sunion, rows_max)
+        assert sunion.cursor == cursor
 
 
 def test_tentative_work_leaves_the_checkpoint_as_it_was() -> None:
@@ -41,7 +46,7 @@ def test_tentative_work_leaves_the_checkpoint_as_it_was() -> None:
     redo, sunion, fragment = fresh()
     sunion.insert(0, [(1, "k", 5)], 10)
     sunion.insert(1, [], 10)
-    redo.step(sunion, 10)
+    redo.correct(sunion, None)
     checkpoint = redo.state
     state = redo.begin()
     assert state is checkpoint
@@ -52,7 +57,8 @@ def test_tentative_work_leaves_the_checkpoint_as_it_was() -> None:
     assert redo.can_begin
     sunion.insert(0, [(11, "k", 100)], 20)
     sunion.insert(1, [(11, "k", 1)], 20)
-    stepped = redo.step(sunion, 20)
+    stepped = redo.correct(sunion, None)
+    assert stepped is not None
     assert stepped.leaves[LEAF][0] == [(11, "k", 105, 2), (11, "k", 106, 3)]
     assert stepped.folded == 2
     after = redo.state
@@ -65,4 +71,4 @@ def test_one_reference_is_kept_and_no_rows() -> None:
     redo.begin()
     redo.worked(START, 10, ([(1, "k", 1)], []), "other", {})
     assert (redo.references, redo.held_rows) == (1, 0)
-    assert redo.next_upto(sunion, 5) == START
+    assert not redo.ready(sunion)

@@ -51,12 +51,15 @@ class Case:
     def insert(self, boundary: int, *rows: Any, place: int = 0) -> None:
         self.sunion.insert(place, list(rows), boundary)
 
-    def stable(self) -> list[Any]:
+    def stable(self, rows_max: int | None = None, arriving: bool = False) -> list[Any]:
         """Every stable step there is, as (rows out, rows folded, undone)."""
         out = []
-        while (upto := self.redo.next_upto(self.sunion, None)) > self.sunion.cursor:
-            stepped = self.redo.step(self.sunion, upto)
-            out.append((stepped.leaves[LEAF][0], stepped.folded, stepped.undone))
+        folded, undone = 0, False
+        while (stepped := self.redo.correct(self.sunion, rows_max, arriving)) is not None:
+            folded, undone = folded + stepped.folded, undone or stepped.undone
+            if stepped.leaves:
+                out.append((stepped.leaves[LEAF][0], folded, undone))
+                folded, undone = 0, False
         return out
 
     def begin(self) -> None:
@@ -100,9 +103,78 @@ def test_steps_that_did_not_change_are_taken_without_folding() -> None:
 def test_a_step_is_taken_only_when_all_its_buckets_are_complete() -> None:
     case = failed()
     case.insert(29, place=1)
-    assert case.redo.next_upto(case.sunion, None) == case.sunion.cursor == 20
+    assert not case.redo.ready(case.sunion)
+    assert case.sunion.cursor == 20
     case.insert(39, place=1)
-    assert case.redo.next_upto(case.sunion, 1) == 30
+    assert case.stable(arriving=True) == [([(30, "k", 6, 2)], 0, False)]
+    assert case.sunion.cursor == 30
+
+
+def one_long_step() -> Case:
+    """The same, but the tentative work is one step over both buckets."""
+    case = Case(Window(20, 10))
+    case.insert(20, (5, "k", 1), (15, "k", 2))
+    for boundary in (10, 20):
+        case.insert(boundary, place=1)
+        case.stable()
+    case.insert(40, (25, "k", 4), (35, "k", 8))
+    case.begin()
+    assert case.work(40) == [(30, "k", 6, 2), (40, "k", 12, 2)]
+    case.fragment.folds.clear()
+    return case
+
+
+def test_within_a_step_the_stable_head_waits_only_while_more_is_on_its_way() -> None:
+    """1. One bucket of two is complete, more is coming: wait, to compare. 2. Nothing more comes: undo, and go on."""
+    case = one_long_step()
+    case.insert(30, place=1)
+    assert case.stable(arriving=True) == []
+    assert case.stable() == [([(30, "k", 6, 2)], 3, True)]
+    assert case.sunion.cursor == 30
+    case.insert(40, place=1)
+    assert case.stable() == [([(40, "k", 12, 2)], 1, False)]
+
+
+def test_rebuilding_is_cut_into_slices() -> None:
+    """Two rows of history and two corrected ones, at most one row at a time."""
+    case = failed()
+    case.insert(40, (21, "k", 100), place=1)
+    steps = []
+    while (stepped := case.redo.correct(case.sunion, 1)) is not None:
+        steps.append((stepped.folded, stepped.undone, case.redo.can_begin, case.sunion.cursor))
+    assert steps == [
+        (0, True, False, 20),  # undone
+        (1, False, False, 20),  # history: the row at 5
+        (1, False, True, 20),  # and that at 15
+        (2, False, True, 30),  # the corrected bucket, which has two rows
+        (1, False, True, 40),
+    ]
+    assert case.redo.state == case_state(100)
+
+
+def test_what_was_folded_elsewhere_belongs_to_the_history() -> None:
+    """1. A job folds two buckets. 2. Tentative work goes on from its state. 3. A change rebuilds it from those rows."""
+    case = Case(Window(20, 10))
+    case.insert(20, (5, "k", 1), (15, "k", 2))
+    case.insert(20, place=1)
+    rows = case.sunion.look(20)
+    state, _ = case.fragment.step(case.redo.state, rows, 20)
+    case.sunion.drop(20)
+    case.redo.replayed(state, 20, rows)
+    case.insert(30, (25, "k", 4))
+    case.begin()
+    case.work(30)
+    case.insert(30, (26, "k", 8), place=1)
+    assert case.stable() == [([(30, "k", 14, 3)], 4, True)]
+
+
+def case_state(extra: int) -> Any:
+    """The state that a fold without failures has at 40."""
+    case = Case(Window(20, 10))
+    case.insert(40, (5, "k", 1), (15, "k", 2), (25, "k", 4), (35, "k", 8))
+    case.insert(40, (21, "k", extra), place=1)
+    case.stable()
+    return case.redo.state
 
 
 def test_the_first_change_rebuilds_from_history_and_folds_onto_that() -> None:
@@ -157,7 +229,7 @@ def test_a_fragment_that_remembers_nothing_keeps_no_history() -> None:
 def test_meeting_after_a_change_keeps_the_rebuilt_state() -> None:
     case = failed()
     case.insert(40, (21, "k", 100), place=1)
-    assert [undone for _, _, undone in case.stable()] == [True, False]
+    assert [undone for _, _, undone in case.stable()] == [True]
     rebuilt = case.redo.state
     case.redo.worked(40, 50, ([], []), "tentative", {})
     assert case.redo.held_rows == 3  # the rows of 20 to 40: work that goes on tentatively is not journalled any more
