@@ -23,7 +23,7 @@ contract: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
 
 # A campaign of random schedules: make simulate SEEDS=10000 [FIRST=1]
 simulate: $(VENV)/.dev
