@@ -1,12 +1,13 @@
-"""A client: subscribes to one output and shows it as a single stream."""
+"""A client: subscribes to one output, at whichever replica serves best, and shows it as a single stream."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
+from evenflow.engine.inputs import Inputs, Origin
 from evenflow.engine.linear import Linear
-from evenflow.engine.messages import Effect, Event, Message, Received, Send, Start, Wake, WakeAt
+from evenflow.engine.messages import Effect, Event, Message, Pong, Received, Start, Wake, WakeAt
 from evenflow.engine.port import Port
 from evenflow.operators.kernel import Kernel
 
@@ -16,33 +17,34 @@ R = TypeVar("R")
 class Client(Generic[R]):
     """The core of a client library."""
 
-    def __init__(self, output: str, upstream: str, kernel: Kernel[R], heartbeat_us: int) -> None:
-        self.port = Port(output, upstream, kernel, heartbeat_us)
+    def __init__(
+        self, output: str, replicas: Sequence[str], kernel: Kernel[R], heartbeat_us: int, margin_us: int
+    ) -> None:
+        origins = {0: Origin(tuple(replicas), output)}
+        self.inputs: Inputs[R] = Inputs(f"client:{output}", origins, kernel, heartbeat_us, margin_us)
         self.linear = Linear(kernel)
         self._heartbeat_us = heartbeat_us
 
+    @property
+    def port(self) -> Port[R]:
+        return self.inputs.ports[0]
+
     def handle(self, event: Event, now_us: int) -> list[Effect]:
+        return list(self._handle(event, now_us))
+
+    def _handle(self, event: Event, now_us: int) -> Iterator[Effect]:
         match event:
             case Start():
-                return [self.port.subscribe(now_us), WakeAt(now_us + self._heartbeat_us)]
+                yield from self.inputs.start(now_us)
+                yield WakeAt(now_us + self._heartbeat_us)
             case Received(sender, Message() as message):
-                return list(self._received(sender, message, now_us))
+                came = yield from self.inputs.receive(sender, message, now_us)
+                if came is not None:
+                    yield from self.linear.take(came.item)
+            case Received(sender, Pong() as pong):
+                yield from self.inputs.answered(sender, pong, now_us)
             case Wake():
-                return list(self._wake(now_us))
+                yield from self.inputs.heartbeat(now_us)
+                yield WakeAt(now_us + self._heartbeat_us)
             case _:
-                return []
-
-    def _received(self, sender: str, message: Message[R], now_us: int) -> Iterator[Effect]:
-        whole, item = self.port.receive(sender, message, now_us)
-        if not whole:
-            yield self.port.subscribe(now_us, sender)
-        elif item is not None:
-            yield from self.linear.take(item)
-
-    def _wake(self, now_us: int) -> Iterator[Effect]:
-        for producer in self.port.silent(now_us):
-            yield self.port.subscribe(now_us, producer)
-        ack = self.port.acknowledge()
-        if ack is not None:
-            yield Send(self.port.feeds.stable, ack)
-        yield WakeAt(now_us + self._heartbeat_us)
+                pass

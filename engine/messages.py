@@ -65,6 +65,8 @@ class Subscribe:
     boundary: int
     tentative_boundary: int
     lanes: Lanes = BOTH
+    yours: bool = True
+    """Whether what is known as tentative came from this producer: nobody else may say that it is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +97,12 @@ class StreamView:
     """Where a replica stands in one of its output streams."""
 
     state: State
-    next_id: int
-    boundary: int
-    tentative_boundary: int
-    """``START``: there is nothing tentative."""
+    stable: int
+    """How far time has passed on the stable lane. (A window's boundary jumps from end to end.)"""
+    reached: int
+    """How far time has passed on either lane."""
     first_id: int
     """The oldest stable row that it can still give."""
-
-    @property
-    def reached(self) -> int:
-        return max(self.boundary, self.tentative_boundary)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ is new.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from evenflow.engine.consistency_manager import ConsistencyManager
 from evenflow.engine.dispatch import Dispatcher, Rates, ReplayName
+from evenflow.engine.inputs import Came, Inputs, Origin
 from evenflow.engine.messages import (
     Ack,
     Again,
@@ -25,20 +26,22 @@ from evenflow.engine.messages import (
     Failed,
     HandOut,
     Message,
+    Ping,
+    Pong,
     Received,
     Redone,
     Send,
     Start,
     Subscribe,
+    Unsubscribe,
     Wake,
     WakeAt,
 )
-from evenflow.engine.port import Port
 from evenflow.engine.publisher import Publisher, Replay
 from evenflow.engine.release import POLICIES, PolicyName, Release
 from evenflow.engine.threshold import Threshold
 from evenflow.engine.watch import OverloadWatch, SkewWatch
-from evenflow.operators.items import Data, Item, RecDone
+from evenflow.operators.items import Data, RecDone
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.plan import FoldPlan
 from evenflow.operators.soutput import SOutput
@@ -56,8 +59,8 @@ class NodeConfig:
     """What a node is told when it starts."""
 
     name: str
-    upstream: Mapping[int, tuple[str, str]]
-    """Where each input stream comes from: an address, and what the stream is called there."""
+    upstream: Mapping[int, Origin]
+    """Where each input stream comes from."""
     consumers: Mapping[str, Sequence[str]]
     """The addresses that read each output stream."""
     bucket_us: int
@@ -73,6 +76,12 @@ class NodeConfig:
     """Where redo runs."""
     rates: Rates = field(default_factory=Rates)
     """What redo costs, as far as it is known at the start."""
+    replica: int = 1
+
+    @property
+    def margin_us(self) -> int:
+        """By how much another replica must lead to be switched to: it shows before X runs out."""
+        return min(3 * self.heartbeat_us, self.threshold.hold_us // 3)
 
 
 class Node(Generic[R]):
@@ -83,10 +92,10 @@ class Node(Generic[R]):
         self.released = START
         """How far inputs were released to the tentative heads in this failure."""
         self._kernel = kernel
-        self._inputs = {config.upstream[number]: number for number in plan.inputs}
-        self.ports = {
-            (address, stream): Port(stream, address, kernel, config.heartbeat_us) for address, stream in self._inputs
-        }
+        origins = {number: config.upstream[number] for number in plan.inputs}
+        self.inputs: Inputs[R] = Inputs(
+            config.name, origins, kernel, config.heartbeat_us, config.margin_us, config.replica
+        )
         self.heads: Heads[R] = Heads(plan, config.bucket_us, kernel, chooser(config.reconcile, plan.inputs))
         self.manager = ConsistencyManager(config.name, self.heads, config.threshold.hold_us)
         self._release = Release(config.threshold, config.bucket_us)
@@ -114,15 +123,17 @@ class Node(Generic[R]):
 
     def _handle(self, event: Event, now_us: int) -> Iterator[Effect]:
         match event:
-            case Received(sender, Subscribe() as asked):
-                yield from self.publishers[asked.stream].subscribe(sender, asked, now_us)
+            case Received(sender, Subscribe() | Unsubscribe() | Ack() | Ping() as asked):
+                yield from self._served(sender, asked, now_us)
                 return
-            case Received(sender, Ack() as ack):
-                self.publishers[ack.stream].acknowledged(sender, ack)
+            case Received(sender, Pong() as pong):
+                yield from self.inputs.answered(sender, pong, now_us)
                 return
             case Received(sender, Message() as message):
-                if not (yield from self._received(sender, message, now_us)):
+                came = yield from self.inputs.receive(sender, message, now_us)
+                if came is None:
                     return
+                yield from self._insert(came, now_us)
             case CameBack(job, replayed, took_us):
                 yield from self._came_back(job, replayed, took_us, now_us)
             case Failed(job, reason):
@@ -130,8 +141,7 @@ class Node(Generic[R]):
             case Again():
                 self.dispatcher.rates.folded_here(self._sliced_rows, now_us - self._sliced_at_us)
             case Start():
-                for port in self.ports.values():
-                    yield port.subscribe(now_us)
+                yield from self.inputs.start(now_us)
             case _:
                 pass
         if self._read_all and now_us >= self._heartbeat_at_us:
@@ -144,43 +154,45 @@ class Node(Generic[R]):
             yield from self._go_on(now_us, eager=True)
         yield from self._wake(now_us)
 
-    def _received(self, sender: str, message: Message[R], now_us: int) -> Generator[Effect, None, bool]:
-        """Take an item of an input; gives whether it brought anything."""
-        port = self.ports[sender, message.stream]
-        whole, item = port.receive(sender, message, now_us)
-        if not whole:
-            yield port.subscribe(now_us, sender)
-        if item is not None:
-            self._insert(port, item, now_us)
-            if isinstance(item, Data) and not message.replayed:
-                others = [other.seen for other in self.ports.values() if other is not port]
-                name = self.heads.plan.names[self._inputs[sender, message.stream]]
-                yield from self._skew.arrived(name, port.seen, others)
-        return item is not None
+    def _served(self, sender: str, asked: Subscribe | Unsubscribe | Ack | Ping, now_us: int) -> Iterator[Effect]:
+        """Do what a consumer asks for."""
+        match asked:
+            case Subscribe():
+                yield from self.publishers[asked.stream].subscribe(sender, asked, now_us)
+            case Unsubscribe():
+                self.publishers[asked.stream].unsubscribe(sender, asked)
+            case Ack():
+                self.publishers[asked.stream].acknowledged(sender, asked)
+            case Ping():
+                views = {
+                    name: publisher.view(self.manager.outputs[name]) for name, publisher in self.publishers.items()
+                }
+                yield Send(sender, Pong(asked.number, 0, views))
 
-    def _insert(self, port: Port[R], item: Item[R], now_us: int) -> None:
-        stream = self._inputs[port.feeds.stable, port.stream]
-        if isinstance(item, Data):
-            if item.stable:
-                self.heads.insert(stream, item.rows, item.boundary.time)
-            else:
-                self.heads.insert_tentative(stream, item.rows, item.boundary.time, item.missing)
-            seen = FINAL if item.boundary.time == FINAL else item.boundary.evidence
-            self._release.arrived(seen, self._kernel.latest(item.rows), now_us)
-        elif isinstance(item, RecDone):
-            self.heads.clear_tentative(stream, item.upto)
+    def _insert(self, came: Came[R], now_us: int) -> Iterator[Effect]:
+        """Put what is new into the SUnions."""
+        item = came.item
+        if isinstance(item, RecDone):
+            self.heads.clear_tentative(came.number, item.upto)
+        if not isinstance(item, Data):
+            return
+        if item.stable:
+            self.heads.insert(came.number, item.rows, item.boundary.time)
+        else:
+            self.heads.insert_tentative(came.number, item.rows, item.boundary.time, item.missing)
+        seen = FINAL if item.boundary.time == FINAL else item.boundary.evidence
+        self._release.arrived(seen, self._kernel.latest(item.rows), now_us)
+        if not came.replayed:
+            ports = self.inputs.ports
+            others = [port.seen for number, port in ports.items() if number != came.number]
+            yield from self._skew.arrived(self.heads.plan.names[came.number], ports[came.number].seen, others)
 
     def _heartbeat(self, now_us: int) -> Iterator[Effect]:
-        """Signs of life to consumers, acknowledgements to producers, and a new session with those that are silent."""
+        """Signs of life to consumers; questions and acknowledgements to producers, new sessions with silent ones."""
         self._heartbeat_at_us = now_us + self.config.heartbeat_us
         for publisher in self.publishers.values():
             yield from publisher.heartbeats(now_us, self.config.heartbeat_us)
-        for port in self.ports.values():
-            for producer in port.silent(now_us):
-                yield port.subscribe(now_us, producer)
-            ack = port.acknowledge()
-            if ack is not None:
-                yield Send(port.feeds.stable, ack)
+        yield from self.inputs.heartbeat(now_us)
 
     def _go_on(self, now_us: int, eager: bool) -> Iterator[Effect]:
         """Derive states, and let tentative heads go on as far as they may."""
@@ -192,7 +204,7 @@ class Node(Generic[R]):
 
     def _advance(self, now_us: int, redo_rows: int = 0) -> Iterator[Effect]:
         """Fold complete buckets; where there is something to correct, about ``redo_rows`` rows of them."""
-        arriving = self._correcting
+        arriving = self.inputs.correcting
         self.dispatcher.arriving = bool(arriving)
         done = self.heads.advance(redo_rows, now_us, self.dispatcher, arriving)
         if redo_rows:  # where nothing is left, the time to the next slice says nothing of this one
@@ -250,18 +262,13 @@ class Node(Generic[R]):
             name = self.config.on_stabilization
         if name == "process" and (self._overload.overloaded or not eager):
             name = "delay"
-        reached = [port.reached for port in self.ports.values()]
-        seen = max(port.seen for port in self.ports.values())
+        reached = [port.reached for port in self.inputs.ports.values()]
+        seen = max(port.seen for port in self.inputs.ports.values())
         self.released = POLICIES[name](due, self.released, reached, seen, self.config.bucket_us)
-
-    @property
-    def _correcting(self) -> list[int]:
-        """The input streams whose corrections are on their way."""
-        return [number for place, number in self._inputs.items() if self.ports[place].correcting]
 
     def _states(self, now_us: int) -> Iterator[Effect]:
         """Derive states; where a correction ended, mark it."""
-        yield from self.manager.update(now_us, self._correcting)
+        yield from self.manager.update(now_us, self.inputs.correcting)
         self.dispatcher.settled(number for number, f in enumerate(self.heads.fragments) if not f.failing)
         for name, state in self.manager.outputs.items():
             if state == State.STABLE:
@@ -294,7 +301,7 @@ class Node(Generic[R]):
     def _seen(self, output: Output[R]) -> int:
         """How far time has passed for an output: as far as its fragments folded, and as any input above it knows."""
         above, names = self.heads.above(output.name), self.heads.plan.names
-        seen = [self.ports[place].seen for place, number in self._inputs.items() if names[number] in above]
+        seen = [port.seen for number, port in self.inputs.ports.items() if names[number] in above]
         return min(output.cursor, max(seen))
 
     def _wake(self, now_us: int) -> Iterator[Effect]:

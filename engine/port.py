@@ -46,6 +46,8 @@ class Port(Generic[R]):
         """Session numbers rise through restarts too, or a producer takes a new one for an old one."""
         self._sessions = {upstream: Session(upstream, heartbeat_us)}
         self._acked = 1
+        self._guessed_by = ""
+        """The producer that the newest tentative rows are from."""
 
     @property
     def session(self) -> int:
@@ -94,8 +96,18 @@ class Port(Generic[R]):
         self._acked = self.next_id
         return Ack(self.stream, self.next_id)
 
-    def receive(self, sender: str, message: Message[R], now_us: int) -> tuple[bool, Item[R] | None]:
-        """Whether the session is whole, and the part of the item that is new, if any."""
+    def renew(self, producer: str, now_us: int) -> Iterator[Send]:
+        """A producer was started anew and knows nothing of us."""
+        if producer in self._sessions:
+            yield self.subscribe(now_us, producer)
+
+    def receive(
+        self, sender: str, message: Message[R], now_us: int, needless: bool = False
+    ) -> tuple[bool, Item[R] | None]:
+        """Whether the session is whole, and the part of the item that is new, if any.
+
+        ``needless``: tentative rows that are or will soon be had stable; they are not taken.
+        """
         session = self._sessions.get(sender)
         if session is None:  # of a replica that we do not read any more
             return True, None
@@ -113,7 +125,7 @@ class Port(Generic[R]):
         if isinstance(item, Heartbeat):
             return True, None
         if isinstance(item, Data):
-            return True, self._tentative(item)
+            return True, None if needless else self._tentative(sender, item)
         if isinstance(item, RecDone) and item.upto >= self.tentative_boundary:
             self.tentative_boundary = START
         return True, item
@@ -143,10 +155,11 @@ class Port(Generic[R]):
             self.seen = boundary.evidence
         return later
 
-    def _tentative(self, item: Data[R]) -> Data[R] | None:
+    def _tentative(self, sender: str, item: Data[R]) -> Data[R] | None:
         """Keep rows beyond both boundaries; an item that only says that time has passed brings none."""
         known, later = self.reached, self._see(item.boundary)
         if item.boundary.time < known or (item.boundary.time == known and not later):
             return None
         self.tentative_boundary = item.boundary.time
+        self._guessed_by = sender
         return Data(self._kernel.split(item.rows, known)[1], item.first_id, item.boundary, item.missing)

@@ -11,10 +11,23 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from evenflow.engine.messages import Ack, Effect, Heartbeat, Message, Send, Subscribe, on_tentative_lane
+from evenflow.engine.messages import (
+    BOTH,
+    Ack,
+    Effect,
+    Heartbeat,
+    Lanes,
+    Message,
+    Send,
+    StreamView,
+    Subscribe,
+    Unsubscribe,
+    on_tentative_lane,
+)
 from evenflow.operators.items import Boundary, Data, Item, RecDone
 from evenflow.operators.kernel import Kernel
-from evenflow.operators.times import START
+from evenflow.operators.times import FINAL, START
+from evenflow.reconcile.state import State
 
 R = TypeVar("R")
 
@@ -31,6 +44,7 @@ class Replay:
 @dataclass(slots=True)
 class _Session:
     number: int
+    lanes: Lanes = BOTH
     sent: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
     """Messages on the stable and on the tentative lane."""
     sent_us: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
@@ -51,6 +65,8 @@ class Publisher(Generic[R]):
         self._log: deque[Data[R]] = deque()
         self._tentative: deque[Data[R]] = deque()
         self._last = Boundary(START)
+        self._first_id = 1
+        """The oldest stable row in the log."""
         self._sessions: dict[str, _Session] = {}
         self._acked = dict.fromkeys(consumers, 1)
 
@@ -71,20 +87,40 @@ class Publisher(Generic[R]):
         elif isinstance(item, RecDone):
             while self._tentative and self._tentative[0].boundary.time <= item.upto:
                 self._tentative.popleft()
-        for consumer in self._sessions:
-            yield self._send(consumer, item, now_us)
+        tentative = on_tentative_lane(item)
+        for consumer, session in self._sessions.items():
+            if session.lanes.tentative if tentative else session.lanes.stable:
+                yield self._send(consumer, item, now_us)
+
+    def view(self, state: State) -> StreamView:
+        """Where this replica stands, for consumers that compare it with others."""
+        stable = FINAL if self._last.time == FINAL else self._last.evidence
+        reached = self._tentative[-1].boundary.evidence if self._tentative else START
+        return StreamView(state, stable, max(stable, reached), self._first_id)
 
     def subscribe(self, consumer: str, asked: Subscribe, now_us: int) -> Iterator[Effect]:
         """Begin a session with all that the consumer does not have."""
         current = self._sessions.get(consumer)
-        if current is not None and asked.session <= current.number:
+        if (current is not None and asked.session <= current.number) or asked.next_id < self._first_id:
             return
         last_id = self._last.last_id
-        self._sessions[consumer] = _Session(asked.session, replay_until=last_id if asked.next_id <= last_id else 0)
-        for item in self._missed(asked.next_id):
-            yield self._send(consumer, item, now_us, replayed=True)
+        replay_until = last_id if asked.next_id <= last_id else 0
+        self._sessions[consumer] = _Session(asked.session, asked.lanes, replay_until=replay_until)
+        if asked.lanes.stable:
+            for item in self._missed(asked.next_id):
+                yield self._send(consumer, item, now_us, replayed=True)
+        if asked.lanes.tentative:
+            yield from self._guessed(consumer, asked, now_us)
+
+    def unsubscribe(self, consumer: str, ended: Unsubscribe) -> None:
+        current = self._sessions.get(consumer)
+        if current is not None and current.number == ended.session:
+            del self._sessions[consumer]
+
+    def _guessed(self, consumer: str, asked: Subscribe, now_us: int) -> Iterator[Effect]:
+        """The tentative rows that a consumer lacks; what it has from here and is void by now is told to be so."""
         known = asked.tentative_boundary
-        if known > (self._tentative[-1].boundary.time if self._tentative else self._last.time):
+        if asked.yours and known > (self._tentative[-1].boundary.time if self._tentative else self._last.time):
             yield self._send(consumer, RecDone(known), now_us)
             known = START
         for item in [item for item in self._tentative if item.boundary.time > known]:
@@ -95,7 +131,7 @@ class Publisher(Generic[R]):
         self._acked[consumer] = max(self._acked.get(consumer, 1), ack.next_id)
         least = min(self._acked.values())
         while self._log and self._log[0].boundary.last_id < least:
-            self._log.popleft()
+            self._first_id = self._log.popleft().boundary.last_id + 1
 
     def heartbeats(self, now_us: int, heartbeat_us: int) -> Iterator[Effect]:
         """A sign of life on each lane that was silent for a while: behind the last item, so that its loss shows.
@@ -105,6 +141,8 @@ class Publisher(Generic[R]):
         for consumer, session in self._sessions.items():
             replaying = self._acked.get(consumer, 1) <= session.replay_until
             for tentative in (False, True) if session.sent[True] or replaying else (False,):
+                if not (session.lanes.tentative if tentative else session.lanes.stable):
+                    continue
                 if now_us - session.sent_us[tentative] >= heartbeat_us:
                     yield self._send(consumer, Heartbeat(stable=not tentative), now_us)
 

@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Generic, TypeVar
 
-from evenflow.engine.messages import Ack, Effect, Emit, Event, Received, Subscribe, Wake, WakeAt
+from evenflow.engine.messages import (
+    Ack,
+    Effect,
+    Emit,
+    Event,
+    Ping,
+    Pong,
+    Received,
+    Send,
+    Subscribe,
+    Unsubscribe,
+    Wake,
+    WakeAt,
+)
 from evenflow.engine.publisher import Publisher, Replay
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.soutput import SOutput
+from evenflow.reconcile.state import State
 
 R = TypeVar("R")
 
@@ -33,6 +47,11 @@ class SourceNode(Generic[R]):
             case Received(sender, Ack() as ack):
                 self._publisher.acknowledged(sender, ack)
                 return []
+            case Received(sender, Unsubscribe() as ended):
+                self._publisher.unsubscribe(sender, ended)
+                return []
+            case Received(sender, Ping(number)):
+                return [Send(sender, Pong(number, 0, {self.name: self._publisher.view(State.STABLE)}))]
             case Wake():
                 return [*self._publisher.heartbeats(now_us, self._heartbeat_us), WakeAt(now_us + self._heartbeat_us)]
             case _:

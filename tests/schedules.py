@@ -226,6 +226,36 @@ def replayed(schedule: Schedule) -> Schedule:
     return replace(schedule, layout=layout, failing=rng.choice([0.0, 0.0, 0.3, 1.0]))
 
 
+def replicated(schedule: Schedule) -> Schedule:
+    """The same with two or three replicas of some nodes, and faults that hit single ones."""
+    rng = random.Random(f"replicas {schedule.seed}")
+    layout = schedule.layout
+    choices = {name: replace(choices, replicas=rng.choice([1, 2, 2, 3])) for name, choices in layout.choices.items()}
+    layout = replace(layout, choices=choices)
+    return replace(schedule, layout=layout, faults=tuple(_single(rng, layout, fault) for fault in schedule.faults))
+
+
+def _single(rng: random.Random, layout: Layout[Any], fault: Fault) -> Fault:
+    """A fault, or the same on one replica of the nodes that it names."""
+
+    def one(name: str) -> str:
+        known = layout.choices.get(name)
+        return f"{name}/{rng.randint(1, known.replicas)}" if known is not None and rng.random() < 0.7 else name
+
+    left, arrow, right = fault.where.partition("->")
+    if not arrow and left in layout.sources and rng.random() < 0.5 and isinstance(fault, ef.Cut):
+        left, arrow, right = left, "->", next(node for node in layout.plans if left in layout.upstream(node))
+    return replace(fault, where=f"{one(left)}{arrow}{one(right)}")
+
+
+def replicated_list_schedule(seed: int) -> Schedule:
+    return replicated(list_schedule(seed))
+
+
+def replicated_frame_schedule(seed: int) -> Schedule:
+    return replicated(frame_schedule(seed))
+
+
 def replayed_list_schedule(seed: int) -> Schedule:
     return replayed(list_schedule(seed))
 

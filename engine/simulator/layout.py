@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from evenflow.engine.dispatch import Rates, ReplayName
+from evenflow.engine.inputs import Origin
 from evenflow.engine.node import NodeConfig
 from evenflow.engine.publisher import Replay
 from evenflow.engine.release import PolicyName
@@ -50,6 +51,7 @@ class NodeChoices:
     on_failure: PolicyName = "process"
     on_stabilization: PolicyName = "process"
     replay: ReplayName = "local"
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,17 +67,22 @@ class Layout(Generic[R]):
     """The node that makes each output of the network."""
     settings: Settings
 
-    def producers(self) -> dict[int, tuple[str, str]]:
-        """Where each stream comes from: an address, and what it is called there."""
-        found = {number: (name, name) for name, (number, _) in self.sources.items()}
+    def addresses(self, node: str) -> tuple[str, ...]:
+        """Those of a node's replicas."""
+        return tuple(address(node, replica) for replica in range(1, self.choices[node].replicas + 1))
+
+    def producers(self) -> dict[int, Origin]:
+        """Where each stream comes from."""
+        found = {number: Origin((name,), name) for name, (number, _) in self.sources.items()}
         for node, plan in self.plans.items():
-            found |= {number: (address(node), name) for name, number in plan.outputs.items() if number not in found}
+            made = {number: Origin(self.addresses(node), name) for name, number in plan.outputs.items()}
+            found = made | found
         return found
 
     def upstream(self, node: str) -> list[str]:
         """The sources and nodes that a node reads."""
         producers = self.producers()
-        return [producers[number][0].partition("/")[0] for number in self.plans[node].inputs]
+        return [producers[number].replicas[0].partition("/")[0] for number in self.plans[node].inputs]
 
     def links(self) -> Iterator[tuple[str, str]]:
         """Every link, by the names of its two ends."""
@@ -102,20 +109,20 @@ class Layout(Generic[R]):
     def slice_us(self, node: str) -> int:
         return self.threshold(node).slice_us(self.settings.heartbeat_us)
 
-    def config(self, node: str) -> NodeConfig:
-        """What the node is told."""
+    def config(self, node: str, replica: int = 1) -> NodeConfig:
+        """What a replica of the node is told."""
         producers, settings, choices = self.producers(), self.settings, self.choices[node]
         threshold = self.threshold(node)
         consumers: dict[str, list[str]] = {name: [] for name in self.plans[node].outputs}
         for reader, plan in self.plans.items():
             for number in plan.inputs:
-                if producers[number][0] == address(node):
-                    consumers[producers[number][1]].append(address(reader))
+                if address(node) in producers[number].replicas:
+                    consumers[producers[number].stream] += self.addresses(reader)
         for output, maker in self.outputs.items():
             if maker == node:
                 consumers[output].append(client(output))
         return NodeConfig(
-            address(node),
+            address(node, replica),
             {number: producers[number] for number in self.plans[node].inputs},
             consumers,
             settings.bucket_us,
@@ -128,6 +135,7 @@ class Layout(Generic[R]):
             settings.replay,
             choices.replay,
             Rates(settings.costs.redo_us_per_row, settings.costs.job_us_per_row, settings.costs.job_us),
+            replica,
         )
 
 

@@ -104,10 +104,14 @@ def _label(fault: Fault) -> str:
 def _state_bands(result: Result) -> Bands:
     run = result.run
     bands: dict[str, list[tuple[float, float, str]]] = {}
-    for node in run.nodes:
-        changes = [(_s(run, time_us), state) for time_us, name, _, state in result.states().iter_rows() if name == node]
+    states = [(time_us, f"{name}/{replica}", state) for time_us, name, replica, state in result.states().iter_rows()]
+    for who in run.nodes:
+        changes = [(_s(run, time_us), state) for time_us, name, state in states if name == who]
         ends = [*changes, (_s(run, run.stopped_us), "")]
-        bands[node] = [(start, end, STATES[state]) for (start, state), (end, _) in pairwise(ends)]
+        node = who.partition("/")[0]
+        bands[node if run.layout.choices[node].replicas == 1 else who] = [
+            (start, end, STATES[state]) for (start, state), (end, _) in pairwise(ends)
+        ]
     return bands
 
 

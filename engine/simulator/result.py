@@ -52,7 +52,7 @@ class Result:
 
     def states(self) -> pl.DataFrame:
         """Every change of a node's state: time_us, node, replica, state."""
-        begin = [(self.run.start_us, f"{node}/1", "STABLE") for node in self.run.nodes]
+        begin = [(self.run.start_us, who, "STABLE") for who in self.run.nodes]
         changes = [(time, who, change.state) for time, who, change in self.run.states if change.output is None]
         rows = [(time, *_named(who), str(state)) for time, who, state in [*begin, *changes]]
         return pl.DataFrame(rows, {"time_us": pl.Int64, **_WHO, "state": pl.String}, orient="row")
@@ -92,7 +92,7 @@ _WHO = {"node": pl.String, "replica": pl.Int64}
 
 def _named(who: str) -> tuple[str, int]:
     node, _, replica = who.partition("/")
-    return node, int(replica)
+    return node, int(replica or 1)
 
 
 def _dressed(item: Any) -> Any:

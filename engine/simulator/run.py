@@ -11,7 +11,7 @@ from evenflow.engine.client import Client
 from evenflow.engine.messages import Control, Effect, Emit, Reconciled, Show, StateChanged
 from evenflow.engine.node import Node
 from evenflow.engine.simulator.faults import Fault, Pause, Skew, Stall
-from evenflow.engine.simulator.layout import Layout, address, client
+from evenflow.engine.simulator.layout import Layout, client
 from evenflow.engine.simulator.net import Link, apply
 from evenflow.engine.simulator.world import World
 from evenflow.engine.source_node import SourceNode
@@ -102,22 +102,25 @@ class _Driver(Generic[R]):
         self._check_places()
         readers: dict[str, list[str]] = {name: [] for name in layout.sources}
         for node, plan in layout.plans.items():
-            config = layout.config(node)
-            run.nodes[node] = Node(config, plan, layout.kernel)
-            self._world.add(config.name, run.nodes[node], settings.processing_us, self._spans(Pause, node))
-            for producer, _ in config.upstream.values():
-                self._link(producer, config.name)
-                if producer in readers:
-                    readers[producer].append(config.name)
+            for replica, who in enumerate(layout.addresses(node), start=1):
+                config = layout.config(node, replica)
+                core = run.nodes[who] = Node(config, plan, layout.kernel)
+                self._world.add(who, core, settings.processing_us, self._spans(Pause, node, who))
+                for producer in dict.fromkeys(made for origin in config.upstream.values() for made in origin.replicas):
+                    self._link(producer, who)
+                    if producer in readers:
+                        readers[producer].append(who)
         for output, node in layout.outputs.items():
-            reader = self._clients[output] = Client(output, address(node), layout.kernel, settings.heartbeat_us)
+            replicas, margin_us = layout.addresses(node), layout.config(node).margin_us
+            reader = self._clients[output] = Client(output, replicas, layout.kernel, settings.heartbeat_us, margin_us)
             run.shown[output] = []
             self._world.add(client(output), reader)
-            self._link(address(node), client(output))
+            for who in replicas:
+                self._link(who, client(output))
         for name, (_, rows) in layout.sources.items():
             empty = layout.kernel.split(rows, -(2**63))[0]
-            core = SourceNode(name, empty, layout.kernel, readers[name], settings.heartbeat_us, settings.replay)
-            self._world.add(name, core)
+            source = SourceNode(name, empty, layout.kernel, readers[name], settings.heartbeat_us, settings.replay)
+            self._world.add(name, source)
             for time_us, part, boundary in self._feed(name, rows):
                 self._world.at(time_us, name, Emit(part, boundary))
         apply(self._faults, self._world.links, run.start_us)
@@ -127,9 +130,9 @@ class _Driver(Generic[R]):
         there, back = (Link(self._rng, settings.link_us, settings.replay_speed) for _ in range(2))
         self._world.links.setdefault((producer, consumer), (there, back))
 
-    def _spans(self, kind: type[Pause] | type[Stall], name: str) -> list[tuple[int, int]]:
+    def _spans(self, kind: type[Pause] | type[Stall], *names: str) -> list[tuple[int, int]]:
         start = self._run.start_us
-        found = [f for f in self._faults if isinstance(f, kind) and f.where in (name, address(name))]
+        found = [f for f in self._faults if isinstance(f, kind) and f.where in names]
         return [(start + fault.span_us[0], start + fault.span_us[1]) for fault in found]
 
     def _check_places(self) -> None:

@@ -102,12 +102,11 @@ def deployed(
     network = app.network
     plans = app.plans()
     thresholds = app.thresholds()
-    several = [name for name, node in app.nodes.items() if node.replicas > 1]
-    if several:
-        warnings.warn(f"simulate runs one replica of each node, also of {', '.join(several)}", stacklevel=3)
     rows, rejected = admitted(network, inputs)
     choices = {
-        name: NodeChoices(thresholds[name], node.reconcile, node.on_failure, node.on_stabilization, node.replay)
+        name: NodeChoices(
+            thresholds[name], node.reconcile, node.on_failure, node.on_stabilization, node.replay, node.replicas
+        )
         for name, node in app.nodes.items()
     }
     outputs = {output: next(n for n, plan in plans.items() if output in plan.outputs) for output in network.outputs}

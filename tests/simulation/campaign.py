@@ -20,6 +20,8 @@ from schedules import (
     list_schedule,
     replayed_frame_schedule,
     replayed_list_schedule,
+    replicated_frame_schedule,
+    replicated_list_schedule,
     tentative_rows,
 )
 
@@ -28,6 +30,8 @@ KINDS: dict[str, Callable[[int], Schedule]] = {
     "frame": frame_schedule,
     "replayed_list": replayed_list_schedule,
     "replayed_frame": replayed_frame_schedule,
+    "replicated_list": replicated_list_schedule,
+    "replicated_frame": replicated_frame_schedule,
 }
 
 
@@ -69,9 +73,9 @@ def _attempt(job: tuple[str, int]) -> tuple[str, int, Any, list[str]]:
 
 
 def _kind(seed: int) -> str:
-    """Mostly lists, which are quick; every third schedule with redo in jobs."""
+    """Mostly lists, which are quick; a third with redo in jobs, a third with replicas."""
     rows = "frame" if seed % 10 == 0 else "list"
-    return f"replayed_{rows}" if seed % 3 == 0 else rows
+    return (f"replayed_{rows}", f"replicated_{rows}", rows)[seed % 3]
 
 
 def main() -> int:

@@ -108,7 +108,7 @@ def test_consumers_of_a_node_that_is_busy_with_redo_do_not_subscribe_again() -> 
     choices = {"up": NodeChoices(20 * S, "checkpoint"), "down": NodeChoices(3 * S, "checkpoint")}
     laid = layout(plans, choices, [50] * 3, 80, Settings(costs=Costs(4_000.0)))
     done = even(laid, [ef.Cut("s1", "2s", "30s"), ef.Cut("up->down", "10s", "30s")])
-    assert max(port.session for port in done.nodes["down"].ports.values()) <= 6
+    assert max(port.session for port in done.nodes["down/1"].inputs.ports.values()) <= 6
 
 
 class Long(Pass):
@@ -179,4 +179,4 @@ def test_the_cost_of_a_row_is_not_measured_over_idle_time() -> None:
     laid = layout(one_node(Pass()), {"main": chosen}, [20, 20], 130, Settings(costs=Costs(10.0, 3 * S, 5.0)))
     done = even(laid, [ef.Cut("s1", "5s", "10s"), ef.Cut("s1", "100s", "105s")], executor=InProcess())
     assert [control.kind for _, _, control in done.controls if control.kind == "REPLAY"] == []
-    assert done.nodes["main"].dispatcher.rates.local_us_per_row == pytest.approx(10.0, rel=0.5)
+    assert done.nodes["main/1"].dispatcher.rates.local_us_per_row == pytest.approx(10.0, rel=0.5)

@@ -56,7 +56,7 @@ def test_undo_folds_fewer_rows_where_only_one_branch_changed() -> None:
 
 def test_auto_picks_undo_where_changes_may_not_reach_and_checkpoint_at_the_inputs() -> None:
     result = redone(branches(), one_branch_changes(), "auto")
-    fragments = result.run.nodes["main"].heads.fragments
+    fragments = result.run.nodes["main/1"].heads.fragments
     chosen = {fragment.redo.name for fragment in fragments if fragment.places[0].name is None}
     assert chosen == {"undo"}
     at_input = [fragment.redo.name for fragment in fragments if all(place.name for place in fragment.places)]
@@ -80,7 +80,7 @@ def test_undo_holds_no_state_reference_during_a_failure() -> None:
     for method in ("checkpoint", "undo"):
         faults = [ef.Cut("m2", "5s", "30s")]
         result = ef.simulate(counted(), steady(30), faults, seed=5, x="1s", reconcile=method, until="15s")
-        (fragment,) = result.run.nodes["main"].heads.fragments
+        (fragment,) = result.run.nodes["main/1"].heads.fragments
         assert fragment.tentative is not None
         held[method] = fragment.redo
     assert isinstance(held["checkpoint"], CheckpointRedo)

@@ -10,7 +10,7 @@ from monitors import chain, steady
 
 def test_a_broken_protocol_is_caught_shrunk_and_told_as_a_test(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     """Rows known from before are not skipped: only a replay that overlaps shows it, so one cut must be left."""
-    monkeypatch.setattr(Port, "_tentative", lambda self, item: item)
+    monkeypatch.setattr(Port, "_tentative", lambda self, sender, item: item)
     faults = [
         ef.Slow("m3", "1s", "2s", "20ms"),
         ef.Cut("m2", 2_345_678, 6_789_012),

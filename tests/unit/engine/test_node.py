@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evenflow.engine.inputs import Origin
 from evenflow.engine.messages import (
     Ack,
     Again,
@@ -39,7 +40,7 @@ class Wire:
         plan = ListPlan({0: "s0", 1: "s1"})
         plan.outputs["out"] = plan.add(Pass(), 0, 1)
         settings: dict[str, Any] = {"slice_rows": 1_000, **changes}
-        upstream = {0: ("s0", "s0"), 1: ("s1", "s1")}
+        upstream = {n: Origin((f"s{n}",), f"s{n}") for n in (0, 1)}
         threshold = Threshold.fit("main", X_US, TIMING)
         config = NodeConfig("main/1", upstream, {"out": ["c"]}, 100 * MS, threshold, 100 * MS, **settings)
         self.node: Node[Any] = Node(config, plan, ListKernel())
@@ -54,7 +55,7 @@ class Wire:
         first_id = self._ids[source]
         self._ids[source] += len(rows)
         item = Data(rows, first_id, Boundary(boundary_ms * MS, True, first_id + len(rows) - 1))
-        session = self.node.ports[source, source].session
+        session = self.node.inputs.ports[int(source[1])].session
         number = self.numbers.get((source, session), 0)
         self.numbers[source, session] = number + 1
         message = Message(source, session, number, item)
@@ -97,7 +98,8 @@ def failed(**changes: Any) -> Wire:
 
 
 def test_a_node_subscribes_to_its_inputs_when_it_starts() -> None:
-    asked = [(e.to, e.payload.stream, e.payload.next_id) for e in of(Wire().started, Send)]
+    sends = of(Wire().started, Send)
+    asked = [(e.to, e.payload.stream, e.payload.next_id) for e in sends if isinstance(e.payload, Subscribe)]
     assert asked == [("s0", "s0", 1), ("s1", "s1", 1)]
 
 
