@@ -105,10 +105,10 @@ class Inputs(Generic[R]):
 
     def _stable_elsewhere(self, sender: str, number: int, item: Data[R], now_us: int) -> bool:
         """Whether another replica has stable what comes as tentative here."""
-        replicas = self._origins[number].replicas
-        return len(replicas) > 1 and stable_elsewhere(
-            sender, self._views(replicas, now_us), self._origins[number].stream, item.boundary.evidence, self._margin_us
-        )
+        replicas, stream = self._origins[number]
+        others = {name: view for name, view in self._views(replicas, now_us).items() if name != sender}
+        here = self.ports[number].stable_seen
+        return bool(others) and stable_elsewhere(others, stream, item.boundary.evidence, here, self._margin_us)
 
     def _views(self, replicas: tuple[str, ...], now_us: int) -> Views:
         return {name: view for name, view in self.monitor.views(now_us).items() if name in replicas}

@@ -77,11 +77,8 @@ class NodeConfig:
     rates: Rates = field(default_factory=Rates)
     """What redo costs, as far as it is known at the start."""
     replica: int = 1
-
-    @property
-    def margin_us(self) -> int:
-        """By how much another replica must lead to be switched to: it shows before X runs out."""
-        return min(3 * self.heartbeat_us, self.threshold.hold_us // 3)
+    margin_us: int = 300_000
+    """By how much another replica must lead to be switched to."""
 
 
 class Node(Generic[R]):

@@ -40,6 +40,8 @@ class Port(Generic[R]):
         self.tentative_boundary = START
         self.seen = START
         """How far time has passed, as the stream knows."""
+        self.stable_seen = START
+        """The same on the stable lane."""
         self._kernel = kernel
         self._heartbeat_us = heartbeat_us
         self._last_session = first_session
@@ -139,6 +141,7 @@ class Port(Generic[R]):
         """What is new of it: rows that are known are skipped."""
         last_id, boundary = item.boundary.last_id, max(self.boundary, item.boundary.time)
         later = self._see(item.boundary)
+        self.stable_seen = max(self.stable_seen, item.boundary.evidence)
         known = min(self.next_id - item.first_id, self._kernel.count(item.rows))
         rows = self._kernel.skip(item.rows, known) if known else item.rows
         last_id, seen = max(last_id, self.next_id - 1), item.boundary.evidence

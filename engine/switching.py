@@ -68,12 +68,13 @@ def _behind(one: Mapping[str, StreamView], other: Mapping[str, StreamView], time
     return max(time(other[stream]) - time(view) for stream, view in one.items())
 
 
-def stable_elsewhere(sender: str, views: Views, stream: str, time: int, margin_us: int) -> bool:
-    """Whether a living replica has, or is about to have, stable what the sender gives as tentative."""
+def stable_elsewhere(views: Views, stream: str, time: int, here: int, margin_us: int) -> bool:
+    """Whether a living replica has, or is about to have, stable what another one gives as tentative up to ``time``.
+
+    It must lead what the consumer has stable, ``here``: one that stands at the same place is about to fail too.
+    """
     return any(
-        name != sender
-        and stream in view
-        and view[stream].state == State.STABLE
-        and time <= view[stream].stable + margin_us
-        for name, view in views.items()
+        view[stream].state == State.STABLE and view[stream].stable >= max(time - margin_us, here + margin_us)
+        for view in views.values()
+        if stream in view
     )

@@ -231,7 +231,9 @@ def replicated(schedule: Schedule) -> Schedule:
     rng = random.Random(f"replicas {schedule.seed}")
     layout = schedule.layout
     choices = {name: replace(choices, replicas=rng.choice([1, 2, 2, 3])) for name, choices in layout.choices.items()}
-    layout = replace(layout, choices=choices)
+    # Replays slower than real time add up their lags over switches, beyond what the checks estimate.
+    settings = replace(layout.settings, replay_speed=max(layout.settings.replay_speed, 2.0))
+    layout = replace(layout, choices=choices, settings=settings)
     return replace(schedule, layout=layout, faults=tuple(_single(rng, layout, fault) for fault in schedule.faults))
 
 

@@ -109,6 +109,11 @@ class Layout(Generic[R]):
     def slice_us(self, node: str) -> int:
         return self.threshold(node).slice_us(self.settings.heartbeat_us)
 
+    @property
+    def margin_us(self) -> int:
+        """More than replicas that are all well seem to be apart: their answers are of different moments."""
+        return max(3 * self.settings.heartbeat_us, 2 * self.settings.heartbeat_us + self.settings.timing.needed_us)
+
     def config(self, node: str, replica: int = 1) -> NodeConfig:
         """What a replica of the node is told."""
         producers, settings, choices = self.producers(), self.settings, self.choices[node]
@@ -136,6 +141,7 @@ class Layout(Generic[R]):
             choices.replay,
             Rates(settings.costs.redo_us_per_row, settings.costs.job_us_per_row, settings.costs.job_us),
             replica,
+            self.margin_us,
         )
 
 

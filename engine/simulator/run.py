@@ -111,7 +111,7 @@ class _Driver(Generic[R]):
                     if producer in readers:
                         readers[producer].append(who)
         for output, node in layout.outputs.items():
-            replicas, margin_us = layout.addresses(node), layout.config(node).margin_us
+            replicas, margin_us = layout.addresses(node), layout.margin_us
             reader = self._clients[output] = Client(output, replicas, layout.kernel, settings.heartbeat_us, margin_us)
             run.shown[output] = []
             self._world.add(client(output), reader)

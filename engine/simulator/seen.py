@@ -28,14 +28,17 @@ class New(NamedTuple):
 
 
 def allowance_us(run: Run[Any], output: str) -> int:
-    """kX: the sum of X on the longest path to an output's client, and what slow links and skewed clocks add.
+    """kX: the sum of X on the longest path to an output's client, what slow links and skewed clocks add, and a switch.
 
     A slice of redo is one bucket at least; where folding that takes longer than a slice may, X is exceeded by it.
     """
     x = max(sum(_x_us(run, node) for node in path[1:]) for path in run.layout.paths(output))
     slow = sum(fault.by_us for fault in run.faults if isinstance(fault, Slow))
     skew = max((abs(fault.by_us) for fault in run.faults if isinstance(fault, Skew)), default=0)
-    return x + slow + skew
+    settings = run.layout.settings
+    replicated = any(run.layout.choices[node].replicas > 1 for path in run.layout.paths(output) for node in path[1:])
+    switch = 3 * settings.heartbeat_us + 4 * settings.link_us if replicated and run.faults else 0
+    return x + slow + skew + switch
 
 
 def _x_us(run: Run[Any], node: str) -> int:
