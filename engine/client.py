@@ -45,6 +45,7 @@ class Client(Generic[R]):
                 yield from self.inputs.answered(sender, pong, now_us)
             case Wake():
                 yield from self.inputs.heartbeat(now_us)
+                yield from self.inputs.acknowledge()
                 yield WakeAt(now_us + self._heartbeat_us)
             case _:
                 pass

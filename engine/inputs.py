@@ -42,7 +42,6 @@ class Inputs(Generic[R]):
         heartbeat_us: int,
         margin_us: int,
         replica: int = 1,
-        first_session: int = 0,
     ) -> None:
         self._name = name
         self._origins = dict(origins)
@@ -55,7 +54,7 @@ class Inputs(Generic[R]):
         # Replicas of a consumer begin with different replicas of a producer.
         self._feeds = {replicas: Feeds(*[replicas[(replica - 1) % len(replicas)]] * 2) for replicas in self._groups}
         self.ports = {
-            number: Port(origin.stream, self._feeds[origin.replicas].stable, kernel, heartbeat_us, first_session)
+            number: Port(origin.stream, self._feeds[origin.replicas].stable, kernel, heartbeat_us)
             for number, origin in origins.items()
         }
         self._numbers = {(a, origin.stream): n for n, origin in origins.items() for a in origin.replicas}
@@ -66,8 +65,10 @@ class Inputs(Generic[R]):
         """The streams whose corrections are on their way."""
         return [number for number, port in self.ports.items() if port.correcting]
 
-    def start(self, now_us: int) -> Iterator[Effect]:
+    def start(self, now_us: int, first_session: int = 0) -> Iterator[Effect]:
+        """Subscribe. Session numbers rise through restarts too, or a producer would take new ones for old ones."""
         for port in self.ports.values():
+            port.last_session = first_session
             yield port.subscribe(now_us)
         yield from self.monitor.ask(now_us)
 
@@ -95,13 +96,16 @@ class Inputs(Generic[R]):
         yield from self.monitor.ask(now_us)
         for replicas in self._groups:
             yield from self._switch(replicas, now_us)
-        for number, port in self.ports.items():
+        for port in self.ports.values():
             for producer in port.silent(now_us):
                 yield port.subscribe(now_us, producer)
-            ack = port.acknowledge()
+
+    def acknowledge(self, safe: Mapping[int, int] | None = None) -> Iterator[Effect]:
+        """Tell all replicas what need not be kept: rows before those in ``safe`` (None: before what comes next)."""
+        for number, port in self.ports.items():
+            ack = port.safe(port.next_id if safe is None else safe[number])
             if ack is not None:
-                for replica in self._origins[number].replicas:
-                    yield Send(replica, ack)
+                yield from (Send(replica, ack) for replica in self._origins[number].replicas)
 
     def _stable_elsewhere(self, sender: str, number: int, item: Data[R], now_us: int) -> bool:
         """Whether another replica has stable what comes as tentative here."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from evenflow.engine.snapshot import Snapshot
 from evenflow.operators.items import Data, Item
 from evenflow.reconcile.job import RedoJob, Replayed
 from evenflow.reconcile.state import State
@@ -116,12 +117,34 @@ class Pong:
     """Empty while it recovers: it serves nobody."""
 
 
-Payload = Message[Any] | Subscribe | Unsubscribe | Ack | Ping | Pong
+@dataclass(frozen=True, slots=True)
+class StateRequest:
+    """A restarted replica asks a partner for its stable side."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateOffer:
+    """The answer; None: the partner is recovering itself."""
+
+    snapshot: Snapshot[Any] | None
+
+
+Payload = Message[Any] | Subscribe | Unsubscribe | Ack | Ping | Pong | StateRequest | StateOffer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """The first event. ``incarnation`` counts the starts; ``checkpoint`` is the last one that became durable."""
+
+    incarnation: int = 0
+    checkpoint: Snapshot[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """The first event."""
+class Persisted:
+    """A checkpoint is durable."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +188,7 @@ class Failed:
     reason: str
 
 
-Event = Start | Wake | Again | Received | Emit[Any] | CameBack | Failed
+Event = Start | Persisted | Wake | Again | Received | Emit[Any] | CameBack | Failed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,6 +234,21 @@ class HandOut:
     job: RedoJob[Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Persist:
+    """Make a checkpoint durable; ``Persisted`` tells when it is. A newer one replaces it."""
+
+    number: int
+    snapshot: Snapshot[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The node cannot go on from what it has: start it anew."""
+
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Reconciled:
     """A reconciliation ended: how it was done, where, and how many rows were folded for it."""
@@ -229,7 +267,7 @@ class Show:
     resent: bool = False
 
 
-Effect = Send | WakeAt | Again | Control | StateChanged | Redone | HandOut | Reconciled | Show
+Effect = Send | WakeAt | Again | Control | StateChanged | Redone | HandOut | Persist | Restart | Reconciled | Show
 
 
 class Core(Protocol):

@@ -26,19 +26,26 @@ from evenflow.engine.messages import (
     Failed,
     HandOut,
     Message,
+    Persist,
+    Persisted,
     Ping,
     Pong,
     Received,
     Redone,
+    Restart,
     Send,
     Start,
+    StateOffer,
+    StateRequest,
     Subscribe,
     Unsubscribe,
     Wake,
     WakeAt,
 )
 from evenflow.engine.publisher import Publisher, Replay
+from evenflow.engine.recovery import Recovery
 from evenflow.engine.release import POLICIES, PolicyName, Release
+from evenflow.engine.snapshot import Snapshot
 from evenflow.engine.threshold import Threshold
 from evenflow.engine.watch import OverloadWatch, SkewWatch
 from evenflow.operators.items import Data, RecDone
@@ -52,6 +59,8 @@ from evenflow.reconcile.job import RedoJob, Replayed
 from evenflow.reconcile.state import State
 
 R = TypeVar("R")
+SESSIONS_MAX = 1_000_000
+"""Sessions of one incarnation: the next one counts on from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,10 @@ class NodeConfig:
     replica: int = 1
     margin_us: int = 300_000
     """By how much another replica must lead to be switched to."""
+    partners: Sequence[str] = ()
+    """The node's other replicas."""
+    checkpoint_us: int = 1_000_000
+    """How often a checkpoint is made durable."""
 
 
 class Node(Generic[R]):
@@ -109,6 +122,11 @@ class Node(Generic[R]):
         """The last slice of redo. The next one comes when it and the inputs that waited behind it are done."""
         self._slicing = False
         """Whether a slice of redo is asked for and has not begun."""
+        self._incarnation = 0
+        self._recovery: Recovery[R] | None = None
+        self._persist_at_us = 0
+        self._persisting: dict[int, dict[int, int]] = {}
+        """What each input needs next behind checkpoints that are not durable yet, by their numbers."""
         self._heartbeat_at_us = 0
         self._read_all = False
         """Whether everything that has arrived was read before this turn."""
@@ -116,12 +134,71 @@ class Node(Generic[R]):
     def handle(self, event: Event, now_us: int) -> list[Effect]:
         """The only way in: what happened, and when."""
         self._read_all = isinstance(event, Start | Wake | Again)
+        if isinstance(event, Start) and event.incarnation:
+            self._incarnation = event.incarnation
+            self._recovery = Recovery(self.config.partners, self.config.heartbeat_us, event.checkpoint)
+        if self._recovery is not None:
+            return list(self._recover(self._recovery, event, now_us))
         return list(self._handle(event, now_us))
+
+    @property
+    def recovering(self) -> bool:
+        """Whether it was started anew and has no state yet."""
+        return self._recovery is not None
+
+    def _recover(self, recovery: Recovery[R], event: Event, now_us: int) -> Iterator[Effect]:
+        """Get a state, and serve nobody until there is one."""
+        match event:
+            case Received(sender, Ping(number)):
+                yield Send(sender, Pong(number, self._incarnation, {}))
+            case Received(sender, StateRequest()):
+                yield Send(sender, StateOffer(None))
+            case Received(sender, StateOffer() as offer):
+                snapshot = recovery.offered(sender, offer)
+                if snapshot is not None:
+                    yield from self._recovered(snapshot, f"the state of {sender}", now_us)
+                elif recovery.alone(now_us):
+                    yield from self._recovered(*recovery.own, now_us)
+            case Start() | Wake():
+                yield from recovery.ask(now_us)
+                if recovery.alone(now_us):
+                    yield from self._recovered(*recovery.own, now_us)
+                yield WakeAt(now_us + self.config.heartbeat_us)
+            case _:
+                pass
+
+    def _recovered(self, snapshot: Snapshot[R] | None, what: str, now_us: int) -> Iterator[Effect]:
+        """Go on from a state, or from the very beginning."""
+        self._recovery = None
+        if snapshot is not None:
+            self._restore(snapshot)
+        yield Control("RECOVERED", self.config.name, f"from {what}")
+        yield from self.inputs.start(now_us, first_session=self._incarnation * SESSIONS_MAX)
+        yield WakeAt(now_us + self.config.heartbeat_us)
+
+    def snapshot(self) -> Snapshot[R]:
+        """The stable side, for a partner or a disk."""
+        return Snapshot(
+            self.heads.snapshot(),
+            {number: port.position for number, port in self.inputs.ports.items()},
+            {name: out.snapshot(self._soutputs[name].produced) for name, out in self.publishers.items()},
+        )
+
+    def _restore(self, snapshot: Snapshot[R]) -> None:
+        self.heads.restore(snapshot.fragments)
+        for number, position in snapshot.inputs.items():
+            self.inputs.ports[number].restore(position)
+        for name, taken in snapshot.outputs.items():
+            self.publishers[name].restore(taken)
+            self._soutputs[name].restore(taken.produced, taken.last.time)
 
     def _handle(self, event: Event, now_us: int) -> Iterator[Effect]:
         match event:
-            case Received(sender, Subscribe() | Unsubscribe() | Ack() | Ping() as asked):
+            case Received(sender, Subscribe() | Unsubscribe() | Ack() | Ping() | StateRequest() as asked):
                 yield from self._served(sender, asked, now_us)
+                return
+            case Persisted(number):
+                yield from self._persisted(number)
                 return
             case Received(sender, Pong() as pong):
                 yield from self.inputs.answered(sender, pong, now_us)
@@ -151,8 +228,10 @@ class Node(Generic[R]):
             yield from self._go_on(now_us, eager=True)
         yield from self._wake(now_us)
 
-    def _served(self, sender: str, asked: Subscribe | Unsubscribe | Ack | Ping, now_us: int) -> Iterator[Effect]:
-        """Do what a consumer asks for."""
+    def _served(
+        self, sender: str, asked: Subscribe | Unsubscribe | Ack | Ping | StateRequest, now_us: int
+    ) -> Iterator[Effect]:
+        """Do what a consumer or a partner asks for."""
         match asked:
             case Subscribe():
                 yield from self.publishers[asked.stream].subscribe(sender, asked, now_us)
@@ -164,7 +243,11 @@ class Node(Generic[R]):
                 views = {
                     name: publisher.view(self.manager.outputs[name]) for name, publisher in self.publishers.items()
                 }
-                yield Send(sender, Pong(asked.number, 0, views))
+                for publisher in self.publishers.values():
+                    publisher.heard(sender, now_us)
+                yield Send(sender, Pong(asked.number, self._incarnation, views))
+            case StateRequest():
+                yield Send(sender, StateOffer(self.snapshot()))
 
     def _insert(self, came: Came[R], now_us: int) -> Iterator[Effect]:
         """Put what is new into the SUnions."""
@@ -190,6 +273,20 @@ class Node(Generic[R]):
         for publisher in self.publishers.values():
             yield from publisher.heartbeats(now_us, self.config.heartbeat_us)
         yield from self.inputs.heartbeat(now_us)
+        if self.inputs.too_old(now_us):
+            yield Restart("every upstream log begins behind what is needed next")
+        if now_us >= self._persist_at_us:
+            self._persist_at_us = now_us + self.config.checkpoint_us
+            number = max(self._persisting, default=0) + 1
+            self._persisting[number] = {stream: port.next_id for stream, port in self.inputs.ports.items()}
+            yield Persist(number, self.snapshot())
+
+    def _persisted(self, number: int) -> Iterator[Effect]:
+        """A checkpoint is durable: what came before it need not be kept upstream any more."""
+        safe = self._persisting.get(number)
+        self._persisting = {later: needed for later, needed in self._persisting.items() if later > number}
+        if safe is not None:
+            yield from self.inputs.acknowledge(safe)
 
     def _go_on(self, now_us: int, eager: bool) -> Iterator[Effect]:
         """Derive states, and let tentative heads go on as far as they may."""

@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from evenflow.engine.messages import Ack, Heartbeat, Lanes, Message, Send, Subscribe, Unsubscribe
 from evenflow.engine.session import Heard, Session
+from evenflow.engine.snapshot import Position
 from evenflow.operators.items import Boundary, Data, Item, RecDone
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.times import FINAL, START
@@ -30,9 +31,7 @@ class Feeds(NamedTuple):
 class Port(Generic[R]):
     """Where a consumer stands in a stream, and its sessions with the replicas that make it."""
 
-    def __init__(
-        self, stream: str, upstream: str, kernel: Kernel[R], heartbeat_us: int, first_session: int = 0
-    ) -> None:
+    def __init__(self, stream: str, upstream: str, kernel: Kernel[R], heartbeat_us: int) -> None:
         self.stream = stream
         self.feeds = Feeds(upstream, upstream)
         self.next_id = 1
@@ -44,7 +43,7 @@ class Port(Generic[R]):
         """The same on the stable lane."""
         self._kernel = kernel
         self._heartbeat_us = heartbeat_us
-        self._last_session = first_session
+        self.last_session = 0
         """Session numbers rise through restarts too, or a producer takes a new one for an old one."""
         self._sessions = {upstream: Session(upstream, heartbeat_us)}
         self._acked = 1
@@ -66,6 +65,22 @@ class Port(Generic[R]):
         """How far the stream has come on either lane."""
         return max(self.boundary, self.tentative_boundary)
 
+    @property
+    def position(self) -> Position:
+        return Position(self.next_id, self.boundary, self.stable_seen)
+
+    def restore(self, position: Position) -> None:
+        """Go on where another consumer stood."""
+        self.next_id, self.boundary, self.seen = position
+        self.stable_seen = self.seen
+
+    def safe(self, next_id: int) -> Ack | None:
+        """Everything before this row is safe here; the acknowledgement, if that is news."""
+        if next_id == self._acked:
+            return None
+        self._acked = next_id
+        return Ack(self.stream, next_id)
+
     def switch(self, feeds: Feeds, now_us: int) -> Iterator[Send]:
         """Read each lane from these replicas from now on, where that changes anything."""
         wanted = {feeds.stable: Lanes(True, feeds.tentative == feeds.stable)}
@@ -82,21 +97,14 @@ class Port(Generic[R]):
     def subscribe(self, now_us: int, producer: str | None = None) -> Send:
         """Ask for a new session; what an older one still brings is ignored. One that was never heard is asked again."""
         session = self._sessions[producer or self.feeds.stable]
-        number = session.renew(self._last_session + 1, now_us)
-        self._last_session = max(self._last_session, number)
+        number = session.renew(self.last_session + 1, now_us)
+        self.last_session = max(self.last_session, number)
         asked = Subscribe(self.stream, number, self.next_id, self.boundary, self.tentative_boundary, session.lanes)
         return Send(session.producer, asked)
 
     def silent(self, now_us: int) -> list[str]:
         """The producers of which nothing has been heard for so long that something must be lost."""
         return [name for name, session in self._sessions.items() if session.silent(now_us)]
-
-    def acknowledge(self) -> Ack | None:
-        """What upstream need not keep any longer, if that has changed."""
-        if self._acked == self.next_id:
-            return None
-        self._acked = self.next_id
-        return Ack(self.stream, self.next_id)
 
     def renew(self, producer: str, now_us: int) -> Iterator[Send]:
         """A producer was started anew and knows nothing of us."""

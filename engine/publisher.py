@@ -24,6 +24,7 @@ from evenflow.engine.messages import (
     Unsubscribe,
     on_tentative_lane,
 )
+from evenflow.engine.snapshot import OutputSnapshot
 from evenflow.operators.items import Boundary, Data, Item, RecDone
 from evenflow.operators.kernel import Kernel
 from evenflow.operators.times import FINAL, START
@@ -39,6 +40,8 @@ class Replay:
     rows_max: int = 8_192
     entries_max: int = 10
     overlap: int = 0
+    silent_us: int = 3_000_000
+    """A replica that was not heard of for so long keeps no rows here, if another one of its node lives."""
 
 
 @dataclass(slots=True)
@@ -69,6 +72,11 @@ class Publisher(Generic[R]):
         """The oldest stable row in the log."""
         self._sessions: dict[str, _Session] = {}
         self._acked = dict.fromkeys(consumers, 1)
+        self._heard_us: dict[str, int] = {}
+
+    @property
+    def last_id(self) -> int:
+        return self._last.last_id
 
     @property
     def kept_rows(self) -> int:
@@ -97,6 +105,21 @@ class Publisher(Generic[R]):
         stable = FINAL if self._last.time == FINAL else self._last.evidence
         reached = self._tentative[-1].boundary.evidence if self._tentative else START
         return StreamView(state, stable, max(stable, reached), self._first_id)
+
+    def snapshot(self, produced: int) -> OutputSnapshot[R]:
+        return OutputSnapshot(produced, tuple(self._log), self._last, self._first_id)
+
+    def restore(self, taken: OutputSnapshot[R]) -> None:
+        """Go on with another one's log."""
+        self._log, self._last, self._first_id = deque(taken.log), taken.last, taken.first_id
+
+    def forget(self) -> None:
+        """Start anew: nobody is subscribed."""
+        self._sessions.clear()
+
+    def heard(self, consumer: str, now_us: int) -> None:
+        """A consumer lives."""
+        self._heard_us[consumer] = now_us
 
     def subscribe(self, consumer: str, asked: Subscribe, now_us: int) -> Iterator[Effect]:
         """Begin a session with all that the consumer does not have."""
@@ -129,7 +152,17 @@ class Publisher(Generic[R]):
     def acknowledged(self, consumer: str, ack: Ack) -> None:
         """Forget what every consumer has."""
         self._acked[consumer] = max(self._acked.get(consumer, 1), ack.next_id)
-        least = min(self._acked.values())
+        self._truncate()
+
+    def _truncate(self) -> None:
+        """A silent consumer counts no more while another replica of it lives, which can hand it a state."""
+        newest_us = max(self._heard_us.values(), default=0)
+        living = {name for name, heard_us in self._heard_us.items() if newest_us - heard_us <= self._replay.silent_us}
+        groups: dict[str, list[str]] = {}
+        for name in self._acked:
+            groups.setdefault(name.partition("/")[0], []).append(name)
+        counted = [[name for name in names if name in living] or names for names in groups.values()]
+        least = min(self._acked[name] for names in counted for name in names)
         while self._log and self._log[0].boundary.last_id < least:
             self._first_id = self._log.popleft().boundary.last_id + 1
 

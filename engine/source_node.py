@@ -14,6 +14,7 @@ from evenflow.engine.messages import (
     Pong,
     Received,
     Send,
+    Start,
     Subscribe,
     Unsubscribe,
     Wake,
@@ -37,6 +38,7 @@ class SourceNode(Generic[R]):
         self._output = SOutput(kernel)
         self._publisher = Publisher(name, empty, kernel, consumers, replay)
         self._heartbeat_us = heartbeat_us
+        self._incarnation = 0
 
     def handle(self, event: Event, now_us: int) -> list[Effect]:
         match event:
@@ -50,8 +52,12 @@ class SourceNode(Generic[R]):
             case Received(sender, Unsubscribe() as ended):
                 self._publisher.unsubscribe(sender, ended)
                 return []
+            case Start(incarnation):  # its log is durable, its subscribers are forgotten
+                self._incarnation = incarnation
+                self._publisher.forget()
+                return [WakeAt(now_us + self._heartbeat_us)]
             case Received(sender, Ping(number)):
-                return [Send(sender, Pong(number, 0, {self.name: self._publisher.view(State.STABLE)}))]
+                return [Send(sender, Pong(number, self._incarnation, {self.name: self._publisher.view(State.STABLE)}))]
             case Wake():
                 return [*self._publisher.heartbeats(now_us, self._heartbeat_us), WakeAt(now_us + self._heartbeat_us)]
             case _:

@@ -104,6 +104,11 @@ class SOutput(Generic[R]):
         self._tentative_rows = 0
         return RecDone(upto)
 
+    def restore(self, produced: int, boundary: int) -> None:
+        """Go on with the numbering of another replica."""
+        self.produced = self.sent_id = produced
+        self.boundary = boundary
+
     def resume(self, produced: int) -> None:
         """Go back to a state that had produced this many rows. What was sent stays sent."""
         if produced > self.sent_id:

@@ -129,6 +129,18 @@ class SUnion(Generic[R]):
                 mine += theirs
         return self._joined(parts)
 
+    def restore(self, cursor: int, rows: Sequence[Sequence[R]], boundaries: Sequence[int]) -> None:
+        """Stand where another one stood: these stable rows wait beyond ``cursor``."""
+        self.cursor = cursor
+        for place, (part, boundary) in enumerate(zip(self._joined(rows), boundaries, strict=True)):
+            if boundary > START:
+                self.insert(place, part, boundary)
+
+    def waiting(self) -> tuple[tuple[R, ...], ...]:
+        """Each input's stable rows as they came, complete or not; they stay."""
+        buckets = self._buckets.values()
+        return tuple(tuple(p for bucket in buckets for p in bucket.stable[i]) for i in range(len(self._empty)))
+
     def drop(self, upto: int) -> None:
         """Forget the buckets before ``upto``: they have been folded."""
         while self._buckets and self._buckets.peekitem(0)[0] * self.bucket_us < upto:

@@ -44,6 +44,12 @@ class CheckpointRedo(Generic[R]):
     def replayed(self, state: Any, upto: int, rows: tuple[R, ...]) -> None:
         self.state = state
 
+    def reference(self) -> Any:
+        return self.state
+
+    def restore(self, state: Any) -> None:
+        self.state = state
+
     def begin(self) -> Any:
         return self.state
 

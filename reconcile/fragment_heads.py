@@ -62,6 +62,10 @@ class FragmentHeads(Generic[R]):
         """Whether results are wanted that cannot even be tentative, for an input is missing altogether."""
         return self.failing and self.fragment.blocking and self.wanted > self._limit(self.wanted)
 
+    def alive_up_to(self, boundaries: Sequence[int]) -> None:
+        """How far each input had come where this one goes on."""
+        self._alive = list(boundaries)
+
     def insert(self, place: int, rows: R, boundary: int) -> None:
         self.sunion.insert(place, rows, boundary)
         self._gaps.supersede(place, boundary)

@@ -7,7 +7,7 @@ as the node releases them. Nothing here knows a clock, ids or policies.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +22,17 @@ from evenflow.reconcile.redo import Leaves, Redo, Stepped
 
 R = TypeVar("R")
 ChooseRedo = Callable[[FoldFragment[R], Kernel[R]], Redo[R]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FragmentSnapshot(Generic[R]):
+    """A stable head, and the stable rows that wait in its SUnion."""
+
+    state: Any
+    cursor: int
+    rows: tuple[tuple[R, ...], ...]
+    """Each input's, in parts."""
+    boundaries: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,11 +116,6 @@ class Heads(Generic[R]):
     def checkpoint(self) -> tuple[Any, ...]:
         """The stable heads' states: a checkpoint is this reference."""
         return tuple(fragment.redo.state for fragment in self.fragments)
-
-    def restore(self, checkpoint: tuple[Any, ...]) -> None:
-        """Go on from the states of a checkpoint."""
-        for fragment, state in zip(self.fragments, checkpoint, strict=True):
-            fragment.redo.state = state
 
     @property
     def failing(self) -> bool:
@@ -206,6 +212,20 @@ class Heads(Generic[R]):
             if leaf not in self.plan.inputs:
                 self.clear_tentative(leaf, FINAL)
         return met
+
+    def snapshot(self) -> tuple[FragmentSnapshot[R], ...]:
+        """The stable side of every fragment: references, and the rows that wait."""
+        return tuple(
+            FragmentSnapshot(f.redo.reference(), f.sunion.cursor, f.sunion.waiting(), tuple(f.sunion.boundaries))
+            for f in self.fragments
+        )
+
+    def restore(self, fragments: Sequence[FragmentSnapshot[R]]) -> None:
+        """Stand where the stable side of another node stood; only before anything came."""
+        for fragment, taken in zip(self.fragments, fragments, strict=True):
+            fragment.redo.restore(taken.state)
+            fragment.sunion.restore(taken.cursor, taken.rows, taken.boundaries)
+            fragment.alive_up_to(taken.boundaries)
 
     def want(self, upto: int) -> None:
         """Results up to a time are due."""

@@ -53,6 +53,14 @@ class Redo(Protocol[R]):
         """Complete buckets up to ``upto``, these rows, were folded elsewhere, onto the state of the stable head."""
         ...
 
+    def reference(self) -> Any:
+        """The stable head's state, rebuilt if it was given up; nothing changes by it."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Begin with a state from elsewhere."""
+        ...
+
     def begin(self) -> Any:
         """The state for tentative work to start from."""
         ...

@@ -47,6 +47,8 @@ class UndoRedo(Generic[R]):
         self._fragment = fragment
         self._kernel = kernel
         self.state: Any = fragment.initial()
+        self._base: Any = self.state
+        """What the history is folded onto."""
         self._given = False
         """Whether the state was given to the tentative head and not got back."""
         self._tentative_state: Any = None
@@ -93,6 +95,19 @@ class UndoRedo(Generic[R]):
         self._tentative_state = None
         self._remember(upto, rows)
 
+    def reference(self) -> Any:
+        if self.can_begin:
+            return self.state
+        state = self._base
+        if self._history:
+            parts = zip(*(rows for _, rows in self._history), strict=True)
+            state, _ = self._fragment.step(state, [self._kernel.concat(part) for part in parts], self._history[-1][0])
+        return state
+
+    def restore(self, state: Any) -> None:
+        """There is no history yet: until it spans the horizon, undoing goes back to this state."""
+        self.state, self._given, self._base = state, False, state
+
     def begin(self) -> Any:
         state, self.state = self.state, None
         self._given, self._tentative_state = True, state
@@ -124,7 +139,7 @@ class UndoRedo(Generic[R]):
 
     def _undo(self) -> Stepped[R]:
         """Give up what tentative work made of the state; it will be rebuilt."""
-        self.state, self._given = self._fragment.initial(), False
+        self.state, self._given = self._base, False
         self._tentative_state = None
         self._journal.clear()
         self._rebuilding = deque(self._history)
@@ -150,3 +165,4 @@ class UndoRedo(Generic[R]):
             self._history.append((upto, rows))
         while self._history and self._history[0][0] <= later(upto, -self._horizon_us):
             self._history.popleft()
+            self._base = self._fragment.initial()

@@ -231,10 +231,32 @@ def replicated(schedule: Schedule) -> Schedule:
     rng = random.Random(f"replicas {schedule.seed}")
     layout = schedule.layout
     choices = {name: replace(choices, replicas=rng.choice([1, 2, 2, 3])) for name, choices in layout.choices.items()}
-    # Replays slower than real time add up their lags over switches, beyond what the checks estimate.
-    settings = replace(layout.settings, replay_speed=max(layout.settings.replay_speed, 2.0))
+    # While a slow link carries a replay, new rows wait behind it: nobody else is asked for tentative ones meanwhile.
+    settings = replace(
+        layout.settings,
+        replay_speed=max(layout.settings.replay_speed, 10.0),
+        checkpoint_us=rng.choice([100, 300, 1_000, 1_000, 5_000]) * MS,
+    )
     layout = replace(layout, choices=choices, settings=settings)
-    return replace(schedule, layout=layout, faults=tuple(_single(rng, layout, fault) for fault in schedule.faults))
+    faults = [_single(rng, layout, fault) for fault in schedule.faults]
+    return replace(schedule, layout=layout, faults=(*faults, *_crashes(rng, layout)))
+
+
+def _crashes(rng: random.Random, layout: Layout[Any]) -> list[Fault]:
+    """Crashes of replicas, nodes and sources, at any moment, and partitions of any set."""
+    replicas = [who for node in layout.plans for who in layout.addresses(node)]
+    known = [*replicas, *replicas, *layout.plans, *layout.sources]
+    faults: list[Fault] = []
+    for _ in range(rng.choice([0, 1, 1, 2, 3])):
+        start = rng.randrange(1, 6_000 * MS)
+        length = int(rng.choice([0.01, 0.2, 1, 3]) * rng.uniform(0.5, 1.5) * 1_000_000)
+        if rng.random() < 0.7:
+            faults.append(ef.Crash(rng.choice(known), start, start + length))
+        else:
+            faults.append(
+                ef.Partition(frozenset(rng.sample(replicas, rng.randint(1, len(replicas)))), start, start + length)
+            )
+    return faults
 
 
 def _single(rng: random.Random, layout: Layout[Any], fault: Fault) -> Fault:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from evenflow.operators.errors import DeclarationError
@@ -70,7 +70,45 @@ class Skew:
         return microseconds(self.by, f"Skew({self.where!r}): by", zero=True)
 
 
-Fault = Cut | Stall | Pause | Slow | Skew
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A replica, or all of a node's, or a source, loses what it had in memory, and is started anew, or never."""
+
+    where: str
+    at: Duration
+    restart: Duration | None = None
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        """Until the restart; a replica that stays away counts as healed at once."""
+        name = f"Crash({self.where!r})"
+        at_us = microseconds(self.at, f"{name}: at", zero=True)
+        if self.restart is None:
+            return at_us, at_us
+        restart_us = microseconds(self.restart, f"{name}: restart")
+        if restart_us <= at_us:
+            raise DeclarationError(f"{name} restarts at {readable(restart_us)}, not after its crash")
+        return at_us, restart_us
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Nothing passes between these replicas, nodes or sources and the others: ``Partition({"edge/1"}, "5s", "9s")``."""
+
+    members: Collection[str]
+    start: Duration
+    end: Duration
+
+    @property
+    def where(self) -> str:
+        return ", ".join(sorted(self.members))
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        return _Span(self.where, self.start, self.end).span_us
+
+
+Fault = Cut | Stall | Pause | Slow | Skew | Crash | Partition
 _SPAN = re.compile(r"(?P<where>[^@]+)@(?P<start>[^.@+]+(?:\.\d+\w+)?)\.\.(?P<end>[^+@]+)(?:\+(?P<by>.+))?")
 
 

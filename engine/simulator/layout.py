@@ -34,6 +34,8 @@ class Settings:
     replay_speed: float = 10.0
     """A link carries a replay so many times faster than it was first sent."""
     replay: Replay = field(default_factory=Replay)
+    checkpoint_us: int = 1_000_000
+    """How often a node makes a checkpoint durable."""
     phases: bool = False
     """Whether sources send at different moments of the boundary interval, drawn from the seed."""
 
@@ -142,6 +144,8 @@ class Layout(Generic[R]):
             Rates(settings.costs.redo_us_per_row, settings.costs.job_us_per_row, settings.costs.job_us),
             replica,
             self.margin_us,
+            [who for who in self.addresses(node) if who != address(node, replica)],
+            settings.checkpoint_us,
         )
 
 

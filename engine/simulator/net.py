@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from evenflow.engine.messages import Message, Payload, on_tentative_lane
-from evenflow.engine.simulator.faults import Cut, Fault, Slow
+from evenflow.engine.simulator.faults import Cut, Fault, Partition, Slow
 from evenflow.operators.errors import DeclarationError, nearest
 from evenflow.operators.items import Data
 from evenflow.operators.times import FINAL, START
@@ -23,8 +23,8 @@ class Link:
         self._rng = rng
         self._delays_us = (min(LINK_US_MIN, link_us), link_us)
         self._replay_speed = replay_speed
-        self._arrived_us = {False: 0, True: 0}
-        """The last arrival on each lane: within one, messages keep their order."""
+        self._arrived_us: dict[bool | None, int] = {None: 0, False: 0, True: 0}
+        """The last arrival on each lane (None: what is no item of a stream): within one, messages keep their order."""
         self._session = 0
         self._boundary = START
 
@@ -37,7 +37,7 @@ class Link:
         if self.cut(at_us):
             return None
         extra_us = max((by for start, end, by in self.slow if start <= at_us < end), default=0)
-        lane = isinstance(payload, Message) and on_tentative_lane(payload.item)
+        lane = on_tentative_lane(payload.item) if isinstance(payload, Message) else None
         time_us = max(at_us + delay_us + extra_us, self._arrived_us[lane] + self._carrying_us(payload))
         if self.cut(time_us):
             return None
@@ -65,6 +65,14 @@ def matches(where: str, producer: str, consumer: str) -> bool:
     return _names(left, producer) and _names(right, consumer)
 
 
+def hits(fault: Cut | Slow | Partition, producer: str, consumer: str) -> bool:
+    """Whether a fault is one of this link."""
+    if not isinstance(fault, Partition):
+        return matches(fault.where, producer, consumer)
+    inside = [any(_names(member, end) for member in fault.members) for end in (producer, consumer)]
+    return inside[0] != inside[1]
+
+
 def _names(text: str, address: str) -> bool:
     return text in (address, address.partition("/")[0]) or (text == "client" and address.startswith("client:"))
 
@@ -72,9 +80,9 @@ def _names(text: str, address: str) -> bool:
 def apply(faults: Iterable[Fault], links: dict[tuple[str, str], tuple[Link, Link]], start_us: int) -> None:
     """Give each link the faults that name it, in both directions; ``links`` are known by (producer, consumer)."""
     for fault in faults:
-        if not isinstance(fault, Cut | Slow):
+        if not isinstance(fault, Cut | Slow | Partition):
             continue
-        found = [pair for (producer, consumer), pair in links.items() if matches(fault.where, producer, consumer)]
+        found = [pair for (producer, consumer), pair in links.items() if hits(fault, producer, consumer)]
         if not found:
             known = nearest(fault.where, places(links))
             raise DeclarationError(f"{fault}: there is no source or link {fault.where!r}; {known}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Generic, TypeVar
 
 from evenflow.engine.client import Client
-from evenflow.engine.messages import Control, Effect, Emit, Reconciled, Show, StateChanged
+from evenflow.engine.messages import Control, Core, Effect, Emit, Reconciled, Show, StateChanged
 from evenflow.engine.node import Node
-from evenflow.engine.simulator.faults import Fault, Pause, Skew, Stall
+from evenflow.engine.simulator.faults import Crash, Fault, Partition, Pause, Skew, Stall
 from evenflow.engine.simulator.layout import Layout, client
 from evenflow.engine.simulator.net import Link, apply
 from evenflow.engine.simulator.world import World
@@ -45,6 +46,8 @@ class Run(Generic[R]):
     """Every second, the rows that all nodes held: in SUnions, histories, journals and logs."""
     busy_us_max: dict[str, int] = field(default_factory=dict)
     """The longest slice of redo of each node."""
+    dead: frozenset[str] = frozenset()
+    """Replicas that crashed and were not started anew."""
     events: int = 0
     stopped_us: int = 0
     finished: bool = False
@@ -94,6 +97,7 @@ class _Driver(Generic[R]):
             if world.now_us >= (run.buffered[-1][0] if run.buffered else run.start_us) + SECOND_US:
                 run.buffered.append((world.now_us, self._held()))
             run.finished = self._at_rest()
+        run.dead = frozenset(who for who in run.nodes if not world.living(who))
         run.stopped_us, run.events, run.busy_us_max = world.now_us, world.events, world.busy_us_max
         return run
 
@@ -101,11 +105,15 @@ class _Driver(Generic[R]):
         layout, settings, run = self._layout, self._layout.settings, self._run
         self._check_places()
         readers: dict[str, list[str]] = {name: [] for name in layout.sources}
-        for node, plan in layout.plans.items():
+        for node in layout.plans:
             for replica, who in enumerate(layout.addresses(node), start=1):
                 config = layout.config(node, replica)
-                core = run.nodes[who] = Node(config, plan, layout.kernel)
-                self._world.add(who, core, settings.processing_us, self._spans(Pause, node, who))
+                anew = partial(self._anew, node, replica)
+                self._world.add(who, anew, settings.processing_us, self._spans(Pause, node, who))
+                self._crashes(who)
+                for partner in config.partners:
+                    if (partner, who) not in self._world.links:
+                        self._link(who, partner)
                 for producer in dict.fromkeys(made for origin in config.upstream.values() for made in origin.replicas):
                     self._link(producer, who)
                     if producer in readers:
@@ -114,16 +122,30 @@ class _Driver(Generic[R]):
             replicas, margin_us = layout.addresses(node), layout.margin_us
             reader = self._clients[output] = Client(output, replicas, layout.kernel, settings.heartbeat_us, margin_us)
             run.shown[output] = []
-            self._world.add(client(output), reader)
+            self._world.add(client(output), partial(_same, reader))
             for who in replicas:
                 self._link(who, client(output))
         for name, (_, rows) in layout.sources.items():
             empty = layout.kernel.split(rows, -(2**63))[0]
             source = SourceNode(name, empty, layout.kernel, readers[name], settings.heartbeat_us, settings.replay)
-            self._world.add(name, source)
+            self._world.add(name, partial(_same, source))
+            self._crashes(name)
             for time_us, part, boundary in self._feed(name, rows):
                 self._world.at(time_us, name, Emit(part, boundary))
         apply(self._faults, self._world.links, run.start_us)
+
+    def _anew(self, node: str, replica: int) -> Core:
+        """A replica with nothing in memory."""
+        config = self._layout.config(node, replica)
+        core = self._run.nodes[config.name] = Node(config, self._layout.plans[node], self._layout.kernel)
+        return core
+
+    def _crashes(self, who: str) -> None:
+        start = self._run.start_us
+        for fault in self._faults:
+            if isinstance(fault, Crash) and fault.where in (who, who.partition("/")[0]):
+                at_us, restart_us = fault.span_us
+                self._world.crash(who, start + at_us, None if fault.restart is None else start + restart_us)
 
     def _link(self, producer: str, consumer: str) -> None:
         settings = self._layout.settings
@@ -137,11 +159,23 @@ class _Driver(Generic[R]):
 
     def _check_places(self) -> None:
         for fault in self._faults:
+            if isinstance(fault, Crash | Partition):
+                self._check_members([fault.where] if isinstance(fault, Crash) else fault.members, fault)
+                continue
             known = self._layout.plans if isinstance(fault, Pause) else self._layout.sources
             name = fault.where.partition("/")[0] if isinstance(fault, Pause) else fault.where
             if isinstance(fault, Pause | Stall | Skew) and name not in known:
                 what = "node" if isinstance(fault, Pause) else "source"
                 raise DeclarationError(f"{fault}: there is no {what} {fault.where!r}; {nearest(fault.where, known)}")
+
+    def _check_members(self, members: Collection[str], fault: Fault) -> None:
+        replicas = [who for node in self._layout.plans for who in self._layout.addresses(node)]
+        known = [*self._layout.sources, *self._layout.plans, *replicas]
+        for member in members:
+            if member not in known:
+                raise DeclarationError(
+                    f"{fault}: there is no source, node or replica {member!r}; {nearest(member, known)}"
+                )
 
     def _feed(self, name: str, rows: R) -> Iterator[tuple[int, R, int]]:
         """When a source sends what: its rows up to its clock with each boundary, and after the end the final one."""
@@ -183,5 +217,16 @@ class _Driver(Generic[R]):
                 reader.linear.boundary == FINAL and not reader.linear.tentative_rows
                 for reader in self._clients.values()
             )
-            and all(node.manager.state == State.STABLE for node in self._run.nodes.values())
+            and all(
+                node.manager.state == State.STABLE
+                and not node.recovering
+                and all(fragment.sunion.cursor == FINAL for fragment in node.heads.fragments)
+                for who, node in self._run.nodes.items()
+                if self._world.living(who)
+            )
         )
+
+
+def _same(core: Core) -> Core:
+    """A source finds its log where it left it."""
+    return core

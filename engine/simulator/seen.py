@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from evenflow.engine.linear import Stable, Tentative
-from evenflow.engine.simulator.faults import Cut, Fault, Pause, Skew, Slow, Stall, merged
+from evenflow.engine.simulator.faults import Crash, Cut, Fault, Partition, Pause, Skew, Slow, Stall, merged
 from evenflow.engine.simulator.layout import address, client
-from evenflow.engine.simulator.net import matches
+from evenflow.engine.simulator.net import hits
 from evenflow.engine.simulator.run import Run
 from evenflow.operators.items import Boundary
 
@@ -73,11 +73,11 @@ def _hit(run: Run[Any], output: str, path: tuple[str, ...]) -> Iterator[tuple[in
 
 
 def _on(fault: Fault, ends: list[str]) -> bool:
-    if isinstance(fault, Cut | Slow):
-        return any(matches(fault.where, a, b) for a, b in pairwise(ends))
+    if isinstance(fault, Cut | Slow | Partition):
+        return any(hits(fault, a, b) for a, b in pairwise(ends))
     if isinstance(fault, Stall):
         return fault.where == ends[0]
-    return isinstance(fault, Pause) and fault.where in (*ends, *(end.partition("/")[0] for end in ends[1:]))
+    return isinstance(fault, Pause | Crash) and fault.where in (*ends, *(end.partition("/")[0] for end in ends[1:]))
 
 
 def _both(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from evenflow.engine.simulator.faults import Fault, Skew
+from evenflow.engine.simulator.faults import Crash, Fault, Skew
 from evenflow.operators.times import readable
 
 Fails = Callable[[Sequence[Fault]], bool]
@@ -69,6 +69,8 @@ def _size(start: int, end: int) -> tuple[int, int]:
 def _spanned(fault: Fault, start: int, end: int) -> Fault:
     if isinstance(fault, Skew):
         return fault
+    if isinstance(fault, Crash):
+        return replace(fault, at=readable(start) if start else 0, restart=readable(end) if fault.restart else None)
     return replace(fault, start=readable(start) if start else 0, end=readable(end))
 
 

@@ -13,18 +13,23 @@ from evenflow.engine.messages import (
     CameBack,
     Core,
     Effect,
+    Emit,
     Event,
     Failed,
     HandOut,
     Payload,
+    Persist,
+    Persisted,
     Received,
     Redone,
+    Restart,
     Send,
     Start,
     Wake,
     WakeAt,
 )
 from evenflow.engine.simulator.net import Link
+from evenflow.engine.snapshot import Snapshot
 from evenflow.operators.errors import ReplayError
 from evenflow.reconcile.job import Executor, RedoJob
 
@@ -42,10 +47,15 @@ class Costs:
 
 @dataclass(slots=True)
 class _Actor:
+    anew: Callable[[], Core]
     core: Core
     processing_us: int
     pauses: list[tuple[int, int]] = field(default_factory=list)
     inbox: deque[Event] = field(default_factory=deque)
+    incarnation: int = 0
+    dead: bool = False
+    disk: Snapshot[Any] | None = None
+    """The last checkpoint that became durable."""
     put_behind: set[type] = field(default_factory=set)
     """``Wake`` and ``Again`` where they were put behind what had arrived: once, or steady input would starve them."""
     busy_until_us: int = 0
@@ -58,6 +68,13 @@ class _Actor:
             if start <= time_us < end:
                 time_us = end
         return time_us
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Act:
+    """Something that happens to a core from outside."""
+
+    act: Callable[[], None]
 
 
 class World:
@@ -74,24 +91,55 @@ class World:
         self._executor = executor
         self._watch = watch
         self._actors: dict[str, _Actor] = {}
-        self._queue: list[tuple[int, int, str, Event | None]] = []
+        self._queue: list[tuple[int, int, int, str, Event | _Act | None]] = []
         self._order = 0
 
-    def add(self, address: str, core: Core, processing_us: int = 0, pauses: Sequence[tuple[int, int]] = ()) -> None:
-        self._actors[address] = _Actor(core, processing_us, list(pauses))
+    def add(
+        self, address: str, anew: Callable[[], Core], processing_us: int = 0, pauses: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        """Start a core; ``anew`` gives it, also for every start after a crash."""
+        self._actors[address] = _Actor(anew, anew(), processing_us, list(pauses))
         self.at(self.now_us, address, Start())
 
-    def at(self, time_us: int, address: str, event: Event | None) -> None:
+    def at(self, time_us: int, address: str, event: Event | _Act | None) -> None:
         """Let something happen to a core at a time; None: look into its inbox."""
         self._order += 1
-        heapq.heappush(self._queue, (time_us, self._order, address, event))
+        actor = self._actors[address]
+        heapq.heappush(self._queue, (time_us, self._order, actor.incarnation, address, event))
+
+    def crash(self, address: str, at_us: int, restart_us: int | None) -> None:
+        """Let a core lose its memory at a time, and perhaps be started anew. What it is given by its clock waits."""
+        self.at(at_us, address, _Act(lambda: self._die(address)))
+        if restart_us is not None:
+            self.at(restart_us, address, _Act(lambda: self._boot(address)))
+
+    def _die(self, address: str) -> None:
+        actor = self._actors[address]
+        actor.incarnation += 1
+        actor.dead, actor.wake_us, actor.busy_until_us = True, -1, 0
+        actor.inbox = deque(event for event in actor.inbox if isinstance(event, Emit))
+
+    def _boot(self, address: str) -> None:
+        actor = self._actors[address]
+        if actor.dead:
+            actor.dead, actor.core = False, actor.anew()
+            actor.inbox.appendleft(Start(actor.incarnation, actor.disk))
+            self.at(self.now_us, address, None)
+
+    def living(self, address: str) -> bool:
+        return not self._actors[address].dead
 
     def step(self) -> bool:
         """Go to the next thing that happens; False when there is none."""
         if not self._queue:
             return False
-        self.now_us, _, address, event = heapq.heappop(self._queue)
+        self.now_us, _, incarnation, address, event = heapq.heappop(self._queue)
         actor = self._actors[address]
+        if isinstance(event, _Act):
+            event.act()
+            return True
+        if incarnation != actor.incarnation and not isinstance(event, Emit):
+            return True
         if isinstance(event, Wake) and actor.wake_us != self.now_us:
             return True
         if event is not None:
@@ -101,7 +149,7 @@ class World:
 
     def _drain(self, address: str, actor: _Actor) -> None:
         """Let a core take what waits for it, as long as it is free."""
-        while actor.inbox:
+        while actor.inbox and not actor.dead:
             free_us = actor.free_at(self.now_us)
             if free_us > self.now_us:
                 self.at(free_us, address, None)
@@ -131,6 +179,14 @@ class World:
                     actor.inbox.append(effect)
                 case HandOut(job):
                     self._hand_out(address, job)
+                case Restart():
+                    self._watch(self.now_us, address, effect)
+                    self._die(address)
+                    self._boot(address)
+                    return
+                case Persist(number, snapshot):
+                    actor.disk = snapshot
+                    self.at(self.now_us, address, Persisted(number))
                 case _:
                     self._watch(self.now_us, address, effect)
         busy_us = actor.busy_until_us - self.now_us

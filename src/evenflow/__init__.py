@@ -22,7 +22,7 @@ _os.environ["POLARS_NO_PARTITION"] = "1"
 
 from evenflow.engine.fold import Folded, fold
 from evenflow.engine.linear import Stable, Tentative
-from evenflow.engine.simulator.faults import Cut, Pause, Skew, Slow, Stall
+from evenflow.engine.simulator.faults import Crash, Cut, Partition, Pause, Skew, Slow, Stall
 from evenflow.engine.simulator.result import Result
 from evenflow.engine.simulator.simulate import simulate
 from evenflow.operators.aggregates import Aggregate
@@ -59,6 +59,7 @@ __all__ = [
     "Aggregate",
     "Backfilled",
     "Boundary",
+    "Crash",
     "Cut",
     "DeclarationError",
     "Deployment",
@@ -71,6 +72,7 @@ __all__ = [
     "NotDeterministicError",
     "Operator",
     "OperatorError",
+    "Partition",
     "Pause",
     "RecDone",
     "Result",

@@ -1,4 +1,5 @@
-"""The invariants that every run is held against, a module each. They see what clients saw, never inside a node."""
+"""The invariants that every run is held against, a module each. But for the last, they see what
+clients saw and never inside a node."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from evenflow.engine.simulator.checks.equal import equal
 from evenflow.engine.simulator.checks.exactly_once import exactly_once
 from evenflow.engine.simulator.checks.lanes import lanes
 from evenflow.engine.simulator.checks.masking import masking
+from evenflow.engine.simulator.checks.replicas import replicas
 from evenflow.engine.simulator.run import Run
 
 R = TypeVar("R")
@@ -24,4 +26,4 @@ def check(run: Run[R], expected: Mapping[str, R]) -> list[str]:
         broken += availability(run, output)
         broken += masking(run, output)
         broken += lanes(run, output)
-    return broken
+    return [*broken, *replicas(run)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from evenflow.engine.simulator.faults import Pause, Skew, Slow, merged
+from evenflow.engine.simulator.faults import Crash, Partition, Pause, Skew, Slow, merged
 from evenflow.engine.simulator.run import Run
 from evenflow.engine.simulator.seen import n_tentative, recovery_us
 
@@ -20,7 +20,7 @@ def masking(run: Run[R], output: str) -> Iterator[str]:
 def masked(run: Run[Any]) -> bool:
     """Whether every failure was so short that no node had to go on without an input."""
     settings = run.layout.settings
-    if any(isinstance(fault, Pause | Skew | Slow) for fault in run.faults):
+    if any(isinstance(fault, Crash | Partition | Pause | Skew | Slow) for fault in run.faults):
         return False
     if settings.costs.redo_us_per_row > 10:
         return False

@@ -11,6 +11,8 @@ from evenflow.engine.messages import (
     Control,
     Effect,
     Message,
+    Persist,
+    Persisted,
     Received,
     Reconciled,
     Redone,
@@ -200,9 +202,12 @@ def test_a_lost_message_is_asked_for_and_nothing_of_its_successor_is_taken() -> 
     assert wire.node.heads.buffered_rows == 0
 
 
-def test_what_was_taken_is_acknowledged_with_a_heartbeat() -> None:
+def test_what_a_durable_checkpoint_holds_is_acknowledged() -> None:
     wire = Wire()
     wire.send("s0", [10], 100, 99)
-    effects = wire.wake(250 * MS)
+    effects = wire.wake(1_250 * MS)
+    assert [e.payload for e in of(effects, Send) if isinstance(e.payload, Ack)] == [], "nothing is durable yet"
+    (persist,) = of(effects, Persist)
+    effects = wire.node.handle(Persisted(persist.number), 1_260 * MS)
     acks = [(e.to, e.payload.next_id) for e in of(effects, Send) if isinstance(e.payload, Ack)]
     assert acks == [("s0", 2)]

@@ -84,7 +84,7 @@ def test_a_checkpoint_is_a_reference_that_later_folding_does_not_change() -> Non
     head = head_of(net, 1)
     head.insert(0, rows.head(3), 3)
     head.advance()
-    checkpoint = head.checkpoint
+    checkpoint = head.snapshot()
     head.insert(0, rows.tail(3), 6)
     (later,) = head.advance().outputs
     assert later.rows["n"].to_list() == [4, 5, 6]
