@@ -46,6 +46,7 @@ class Inputs(Generic[R]):
         self._name = name
         self._origins = dict(origins)
         self._margin_us = margin_us
+        self._apart_us = margin_us - 2 * heartbeat_us
         self._groups: dict[tuple[str, ...], list[int]] = {}
         for number, origin in origins.items():
             self._groups.setdefault(origin.replicas, []).append(number)
@@ -112,7 +113,8 @@ class Inputs(Generic[R]):
         replicas, stream = self._origins[number]
         others = {name: view for name, view in self._views(replicas, now_us).items() if name != sender}
         here = self.ports[number].stable_seen
-        return bool(others) and stable_elsewhere(others, stream, item.boundary.evidence, here, self._margin_us)
+        time = item.boundary.evidence
+        return bool(others) and stable_elsewhere(others, stream, time, here, self._margin_us, self._apart_us)
 
     def _views(self, replicas: tuple[str, ...], now_us: int) -> Views:
         return {name: view for name, view in self.monitor.views(now_us).items() if name in replicas}

@@ -68,13 +68,14 @@ def _behind(one: Mapping[str, StreamView], other: Mapping[str, StreamView], time
     return max(time(other[stream]) - time(view) for stream, view in one.items())
 
 
-def stable_elsewhere(views: Views, stream: str, time: int, here: int, margin_us: int) -> bool:
+def stable_elsewhere(views: Views, stream: str, time: int, here: int, margin_us: int, apart_us: int) -> bool:
     """Whether a living replica has, or is about to have, stable what another one gives as tentative up to ``time``.
 
-    It must lead what the consumer has stable, ``here``: one that stands at the same place is about to fail too.
+    It must lead what the consumer has stable, ``here``: one that stands at the same place is about to fail too. For
+    that ``apart_us`` is enough, how far replicas that are well really are apart: its answer can only be too old.
     """
     return any(
-        view[stream].state == State.STABLE and view[stream].stable >= max(time - margin_us, here + margin_us)
+        view[stream].state == State.STABLE and view[stream].stable >= max(time - margin_us, here + apart_us)
         for view in views.values()
         if stream in view
     )

@@ -139,6 +139,32 @@ def parse_skew(text: str) -> Skew:
     return skew
 
 
+def parse_crash(text: str) -> Crash:
+    """``edge/1@5s``, or with a restart ``edge/1@5s..7s``.
+
+    >>> parse_crash("edge/1@5s..7s"), parse_crash("edge@1.5s")
+    (Crash(where='edge/1', at='5s', restart='7s'), Crash(where='edge', at='1.5s', restart=None))
+    """
+    where, sign, when = text.strip().partition("@")
+    at, _, restart = when.partition("..")
+    if not (where and sign and at):
+        raise DeclarationError(f"--crash {text}: write it like edge/1@5s, or with a restart edge/1@5s..7s")
+    crash = Crash(where, at, restart or None)
+    _ = crash.span_us
+    return crash
+
+
+def parse_partition(text: str) -> Partition:
+    """``edge/1,site/1@5s..9s``: these against the rest."""
+    members, sign, when = text.strip().partition("@")
+    start, dots, end = when.partition("..")
+    if not (members and sign and dots):
+        raise DeclarationError(f"--partition {text}: write it like edge/1,site/1@5s..9s")
+    partition = Partition(frozenset(name.strip() for name in members.split(",")), start, end)
+    _ = partition.span_us
+    return partition
+
+
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Spans in order, those that touch as one.
 

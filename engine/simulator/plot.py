@@ -27,6 +27,9 @@ WIDTH_INCHES = 10.0
 ROW_INCHES = 0.28
 PANEL_INCHES = 1.5
 """The height of a bar in the bands of faults and states, and of a panel of an output."""
+HEAD_INCHES, GAP_INCHES, FOOT_INCHES = 0.75, 0.42, 1.05
+"""What is above the first panel, between two, and below the last one."""
+LETTER_INCHES = 0.075
 
 
 def check_ending(path: Path) -> None:
@@ -53,8 +56,17 @@ def figure(result: Result, title: str = "") -> Figure:
     heights = [len(bands) * ROW_INCHES + 0.1] if bands else []
     heights += [PANEL_INCHES, PANEL_INCHES] * len(run.shown)
     heights.append(len(run.nodes) * ROW_INCHES + 0.1)
-    made = Figure(figsize=(WIDTH_INCHES, sum(heights) + 0.22 * len(heights) + 1.3), layout="constrained")
+    labels = [*bands, *run.nodes]
+    made = Figure(figsize=(WIDTH_INCHES, sum(heights) + GAP_INCHES * (len(heights) - 1) + HEAD_INCHES + FOOT_INCHES))
     panels = made.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0].tolist()
+    width, height = made.get_size_inches()
+    made.subplots_adjust(
+        left=max(0.8, 0.2 + LETTER_INCHES * max(map(len, labels))) / width,
+        right=1 - 0.25 / width,
+        bottom=FOOT_INCHES / height,
+        top=1 - HEAD_INCHES / height,
+        hspace=GAP_INCHES / (sum(heights) / len(heights)),
+    )
     left = list(panels)
     if bands:
         _draw_bands(left.pop(0), bands, "faults")
@@ -66,7 +78,7 @@ def figure(result: Result, title: str = "") -> Figure:
         _finish(panel, run)
     panels[-1].set_xlabel("virtual time since the start, seconds", fontsize=9)
     made.suptitle(title or f"simulated run, seed {run.seed}", fontsize=12, fontweight="bold")
-    made.legend(handles=_legend(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    made.legend(handles=_legend(), loc="lower center", ncols=4, fontsize=8, frameon=False)
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple, TypeVar
 
 from evenflow.engine.linear import Stable, Tentative
@@ -37,7 +37,7 @@ def allowance_us(run: Run[Any], output: str) -> int:
     skew = max((abs(fault.by_us) for fault in run.faults if isinstance(fault, Skew)), default=0)
     settings = run.layout.settings
     replicated = any(run.layout.choices[node].replicas > 1 for path in run.layout.paths(output) for node in path[1:])
-    switch = 3 * settings.heartbeat_us + 4 * settings.link_us if replicated and run.faults else 0
+    switch = run.layout.margin_us + 3 * settings.heartbeat_us + 4 * settings.link_us if replicated and run.faults else 0
     return x + slow + skew + switch
 
 
@@ -57,14 +57,14 @@ def unheard(run: Run[Any], output: str) -> list[tuple[int, int]]:
     """The stretches of virtual time in which no source had a live path to an output's client."""
     dead: list[tuple[int, int]] | None = None
     for path in run.layout.paths(output):
-        spans = merged(_hit(run, output, path))
-        dead = spans if dead is None else _both(dead, spans)
+        for replicas in product(*(run.layout.addresses(node) for node in path[1:])):
+            spans = merged(_hit(run, [path[0], *replicas, client(output)]))
+            dead = spans if dead is None else _both(dead, spans)
     return dead or []
 
 
-def _hit(run: Run[Any], output: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """The faults on one path, each until what was missed has been delivered."""
-    ends = [path[0], *map(address, path[1:]), client(output)]
+def _hit(run: Run[Any], ends: list[str]) -> Iterator[tuple[int, int]]:
+    """The faults on one path, by replicas, each until what was missed has been delivered."""
     for fault in run.faults:
         if not isinstance(fault, Skew) and _on(fault, ends):
             start, end = fault.span_us

@@ -33,6 +33,8 @@ from evenflow.engine.snapshot import Snapshot
 from evenflow.operators.errors import ReplayError
 from evenflow.reconcile.job import Executor, RedoJob
 
+DISK_US = 20_000
+"""How long a checkpoint takes to become durable."""
 Watch = Callable[[int, str, Effect], None]
 
 
@@ -56,6 +58,7 @@ class _Actor:
     dead: bool = False
     disk: Snapshot[Any] | None = None
     """The last checkpoint that became durable."""
+    writing: dict[int, Snapshot[Any]] = field(default_factory=dict)
     put_behind: set[type] = field(default_factory=set)
     """``Wake`` and ``Again`` where they were put behind what had arrived: once, or steady input would starve them."""
     busy_until_us: int = 0
@@ -117,6 +120,7 @@ class World:
         actor = self._actors[address]
         actor.incarnation += 1
         actor.dead, actor.wake_us, actor.busy_until_us = True, -1, 0
+        actor.writing.clear()
         actor.inbox = deque(event for event in actor.inbox if isinstance(event, Emit))
 
     def _boot(self, address: str) -> None:
@@ -142,6 +146,8 @@ class World:
             return True
         if isinstance(event, Wake) and actor.wake_us != self.now_us:
             return True
+        if isinstance(event, Persisted):
+            actor.disk = actor.writing.pop(event.number)
         if event is not None:
             actor.inbox.append(event)
         self._drain(address, actor)
@@ -185,8 +191,8 @@ class World:
                     self._boot(address)
                     return
                 case Persist(number, snapshot):
-                    actor.disk = snapshot
-                    self.at(self.now_us, address, Persisted(number))
+                    actor.writing[number] = snapshot
+                    self.at(self.now_us + DISK_US, address, Persisted(number))
                 case _:
                     self._watch(self.now_us, address, effect)
         busy_us = actor.busy_until_us - self.now_us

@@ -104,6 +104,8 @@ def simulate(
     slow: Annotated[Several, typer.Option(metavar=f"{SPAN}+BY", help="A source or a link takes BY longer.")] = None,
     pause: Annotated[Several, typer.Option(metavar=SPAN, help="A node does nothing.")] = None,
     skew: Annotated[Several, typer.Option(metavar="NAME=BY", help="A source's clock is ahead by this much.")] = None,
+    crash: Annotated[Several, typer.Option(metavar="NAME@AT[..RESTART]", help="A replica loses its memory.")] = None,
+    partition: Annotated[Several, typer.Option(metavar="NAMES@FROM..TO", help="a,b against the rest.")] = None,
     seed: Annotated[int, typer.Option(help="One seed, one run; also for the file's own inputs(seed).")] = 0,
     input: Annotated[Several, typer.Option(metavar="NAME=PATH", help="A source's recorded rows.")] = None,
     until: Annotated[str | None, typer.Option(help="Stop at this virtual time, at rest or not.")] = None,
@@ -125,7 +127,7 @@ def simulate(
     """
     from evenflow import simulated
 
-    faults = simulated.faults(cut or (), stall or (), slow or (), pause or (), skew or ())
+    faults = simulated.faults(cut or (), stall or (), slow or (), pause or (), skew or (), crash or (), partition or ())
     asked = simulated.Asked(file, faults, seed, input or (), until, x, bucket, replay, spark, plot)
     if not simulated.show(asked, as_json):
         raise typer.Exit(1)

@@ -10,7 +10,17 @@ from typing import cast
 
 from rich.console import Console
 
-from evenflow.engine.simulator.faults import Cut, Fault, Pause, Slow, Stall, parse_skew, parse_span
+from evenflow.engine.simulator.faults import (
+    Cut,
+    Fault,
+    Pause,
+    Slow,
+    Stall,
+    parse_crash,
+    parse_partition,
+    parse_skew,
+    parse_span,
+)
 from evenflow.engine.simulator.plot import check_ending
 from evenflow.engine.simulator.plot import plot as draw
 from evenflow.engine.simulator.result import Result
@@ -39,7 +49,13 @@ class Asked:
 
 
 def faults(
-    cut: Sequence[str], stall: Sequence[str], slow: Sequence[str], pause: Sequence[str], skew: Sequence[str]
+    cut: Sequence[str],
+    stall: Sequence[str],
+    slow: Sequence[str],
+    pause: Sequence[str],
+    skew: Sequence[str],
+    crash: Sequence[str] = (),
+    partition: Sequence[str] = (),
 ) -> list[Fault]:
     """The faults of the options, in this order.
 
@@ -47,7 +63,8 @@ def faults(
     [Cut(where='a', start='1s', end='2s'), Skew(where='c', by='-10ms')]
     """
     kinds = ((Cut, cut), (Stall, stall), (Slow, slow), (Pause, pause))
-    return [*(parse_span(kind, text) for kind, texts in kinds for text in texts), *map(parse_skew, skew)]
+    spans = [parse_span(kind, text) for kind, texts in kinds for text in texts]
+    return [*spans, *map(parse_skew, skew), *map(parse_crash, crash), *map(parse_partition, partition)]
 
 
 def show(asked: Asked, as_json: bool) -> bool:

@@ -77,17 +77,18 @@ def outputs_table(outputs: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def states_table(states: list[dict[str, Any]], begin: int) -> Table:
-    """One line a node: its states, each from when."""
+    """One line a node, or a replica: its states, each from when."""
     table = Table(title="States", title_justify="left")
     table.add_column("node")
     table.add_column("from when it was in which state", overflow="fold")
-    for node in dict.fromkeys(change["node"] for change in states):
-        changes = [change for change in states if change["node"] == node]
+    several = {change["node"] for change in states if change["replica"] > 1}
+    for node, replica in dict.fromkeys((change["node"], change["replica"]) for change in states):
+        changes = [change for change in states if (change["node"], change["replica"]) == (node, replica)]
         parts = [_state(change, begin) for change in changes]
         if len(parts) > CHANGES_MAX:
             half = CHANGES_MAX // 2
             parts = [*parts[:half], f"… {len(parts) - 2 * half} more …", *parts[-half:]]
-        table.add_row(escape(node), " → ".join(parts))
+        table.add_row(escape(f"{node}/{replica}" if node in several else node), " → ".join(parts))
     return table
 
 

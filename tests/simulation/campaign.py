@@ -51,7 +51,16 @@ def run_one(kind: str, seed: int) -> tuple[Tally, list[str]]:
             tally[f"{before.get(who, 'STABLE')} -> {change.state}"] += 1
             before[who] = str(change.state)
     for _, _, control in done.controls:
-        if control.kind in ("UNDO_START", "BLOCKED", "SKEW", "OVERLOADED", "REPLAY", "REPLAY_FAILED"):
+        if control.kind in (
+            "UNDO_START",
+            "BLOCKED",
+            "SKEW",
+            "OVERLOADED",
+            "REPLAY",
+            "REPLAY_FAILED",
+            "SWITCH",
+            "RECOVERED",
+        ):
             tally[control.kind] += 1
     return tally, violations
 

@@ -11,7 +11,7 @@ import pytest
 from simulation.campaign import Tally, report, run_one
 
 BATCH = 30
-KINDS = {"list": 6, "frame": 3, "replayed_list": 3, "replayed_frame": 1}
+KINDS = {"list": 4, "frame": 2, "replayed_list": 2, "replayed_frame": 1, "replicated_list": 3, "replicated_frame": 1}
 BATCHES = [(kind, i) for kind, batches in KINDS.items() for i in range(batches)]
 
 
@@ -26,4 +26,5 @@ def test_every_invariant_holds_in_random_schedules(
         if violations:
             pytest.fail(report(kind, seed, violations))
     record_property("tally", dict(tally))
-    assert tally["with tentative rows"] >= BATCH * 2 / 3
+    # Replicas mask many a failure.
+    assert tally["with tentative rows"] >= BATCH * (0.3 if kind.startswith("replicated") else 2 / 3)

@@ -68,6 +68,18 @@ def test_a_link_that_one_replica_lacks_is_masked(link: str) -> None:
     assert result.n_tentative("out") == 0
 
 
+def test_tentative_rows_of_a_replica_are_not_taken_while_another_one_has_them_stable() -> None:
+    """X is so short that a replica fails before its lag tells the client to leave it."""
+    net = ef.Network("short")
+    merged = net.union(*(net.source(name, ROW) for name in SOURCES))
+    merged.output("out")
+    deployed = ef.Deployment(net)
+    deployed.node("edge", [merged], x="780ms", replicas=2)
+    result = run([ef.Cut("m2->edge/1", "3s", "8s"), ef.Cut("m1->edge/2", "9s", "11s")], deployed)
+    assert "UP_FAILURE" in result.states()["state"].to_list()
+    assert result.n_tentative("out") == 0
+
+
 def test_an_undisturbed_run_does_not_switch_before_its_end() -> None:
     result = run([])
     assert not [time for time, _ in _switches(result) if time < 11.5]
@@ -120,6 +132,12 @@ def test_a_node_without_partners_goes_on_from_its_checkpoint(operator: str) -> N
     assert told(result, "RECOVERED") == ["from its last checkpoint"] * 2
 
 
+@pytest.mark.parametrize("at", ["4.13s", "4.37s", "4.71s", "4.99s"])
+def test_a_crash_right_behind_a_checkpoint(at: str) -> None:
+    """What came while it was written is not in it, and must still be in the logs."""
+    run([ef.Crash("edge", at, "6s"), ef.Crash("site", at, "6.5s")], app(1, 1, operator="running"))
+
+
 def test_before_the_first_checkpoint_it_goes_on_from_the_beginning() -> None:
     result = run([ef.Crash("edge", "40ms", "300ms")], app(1, 1))
     assert told(result, "RECOVERED")[0] in ("from its last checkpoint", "from the beginning")
@@ -129,6 +147,13 @@ def test_all_replicas_of_everything_crash_at_once() -> None:
     faults = [ef.Crash(name, "5s", "5.5s") for name in ("edge", "site", *SOURCES)]
     result = run(faults, app(operator="running"))
     assert told(result, "RECOVERED") == ["from its last checkpoint"] * 4
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_all_replicas_crash_in_the_middle_of_a_failure(replicas: int) -> None:
+    """Rows that wait for m2 in SUnions are part of the checkpoint: upstream does not have them any more."""
+    faults = [ef.Cut("m2", "3s", "8s"), ef.Crash("edge", "5s", "5.5s"), ef.Crash("site", "6s", "6.3s")]
+    run(faults, app(replicas, replicas, operator="running"))
 
 
 def test_a_crash_during_the_restart() -> None:
