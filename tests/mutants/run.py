@@ -11,7 +11,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mutants import MUTANTS, Mutant
+from mutant import Mutant
+
+from mutants import MUTANTS
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("engine", "operators", "reconcile", "queries", "src", "tests", "pyproject.toml")
