@@ -40,6 +40,10 @@ class SourceNode(Generic[R]):
         self._heartbeat_us = heartbeat_us
         self._incarnation = 0
 
+    @property
+    def kept_rows(self) -> int:
+        return self._publisher.kept_rows
+
     def handle(self, event: Event, now_us: int) -> list[Effect]:
         match event:
             case Emit(rows, boundary):
@@ -57,6 +61,7 @@ class SourceNode(Generic[R]):
                 self._publisher.forget()
                 return [WakeAt(now_us + self._heartbeat_us)]
             case Received(sender, Ping(number)):
+                self._publisher.heard(sender, now_us)
                 return [Send(sender, Pong(number, self._incarnation, {self.name: self._publisher.view(State.STABLE)}))]
             case Wake():
                 return [*self._publisher.heartbeats(now_us, self._heartbeat_us), WakeAt(now_us + self._heartbeat_us)]

@@ -42,6 +42,7 @@ class Run(Generic[R]):
     controls: list[tuple[int, str, Control]] = field(default_factory=list)
     reconciled: list[tuple[int, str, Reconciled]] = field(default_factory=list)
     nodes: dict[str, Node[R]] = field(default_factory=dict)
+    sources: dict[str, SourceNode[R]] = field(default_factory=dict)
     buffered: list[tuple[int, int]] = field(default_factory=list)
     """Every second, the rows that all nodes held: in SUnions, histories, journals and logs."""
     busy_us_max: dict[str, int] = field(default_factory=dict)
@@ -128,6 +129,7 @@ class _Driver(Generic[R]):
         for name, (_, rows) in layout.sources.items():
             empty = layout.kernel.split(rows, -(2**63))[0]
             source = SourceNode(name, empty, layout.kernel, readers[name], settings.heartbeat_us, settings.replay)
+            run.sources[name] = source
             self._world.add(name, partial(_same, source))
             self._crashes(name)
             for time_us, part, boundary in self._feed(name, rows):
