@@ -61,7 +61,6 @@ class SourceNode(Generic[R]):
                 self._publisher.forget()
                 return [WakeAt(now_us + self._heartbeat_us)]
             case Received(sender, Ping(number)):
-                self._publisher.heard(sender, now_us)
                 return [Send(sender, Pong(number, self._incarnation, {self.name: self._publisher.view(State.STABLE)}))]
             case Wake():
                 return [*self._publisher.heartbeats(now_us, self._heartbeat_us), WakeAt(now_us + self._heartbeat_us)]
