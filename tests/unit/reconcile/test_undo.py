@@ -73,8 +73,8 @@ class Case:
         return list(leaves[LEAF][0])
 
 
-def failed() -> Case:
-    """A window of 20 every 10: stable to 20; then input 1 is missing and two tentative steps are taken."""
+def begun() -> Case:
+    """A window of 20 every 10: stable to 20; then input 1 is missing, and tentative work begins."""
     case = Case(Window(20, 10))
     case.insert(20, (5, "k", 1), (15, "k", 2))
     for boundary in (10, 20):
@@ -82,6 +82,12 @@ def failed() -> Case:
         case.stable()
     case.insert(40, (25, "k", 4), (35, "k", 8))
     case.begin()
+    return case
+
+
+def failed() -> Case:
+    """The same, and two tentative steps are taken."""
+    case = begun()
     assert case.work(30) == [(30, "k", 6, 2)]
     assert case.work(40) == [(40, "k", 12, 2)]
     case.fragment.folds.clear()
@@ -112,13 +118,7 @@ def test_a_step_is_taken_only_when_all_its_buckets_are_complete() -> None:
 
 def one_long_step() -> Case:
     """The same, but the tentative work is one step over both buckets."""
-    case = Case(Window(20, 10))
-    case.insert(20, (5, "k", 1), (15, "k", 2))
-    for boundary in (10, 20):
-        case.insert(boundary, place=1)
-        case.stable()
-    case.insert(40, (25, "k", 4), (35, "k", 8))
-    case.begin()
+    case = begun()
     assert case.work(40) == [(30, "k", 6, 2), (40, "k", 12, 2)]
     case.fragment.folds.clear()
     return case
